@@ -7,7 +7,7 @@ import (
 
 // Changes are the writes that a command has decided on. The zero value changes nothing.
 type Changes struct {
-	// Answer is the value that the caller of Do gets once the changes are durable.
+	// Answer is the value that Store.Do returns to its caller once the changes are durable.
 	Answer any
 
 	// Execution is the whole row of the execution, to be inserted or replaced. If its Input or
@@ -33,19 +33,18 @@ type Changes struct {
 	// deleted.
 	Grant     *perdure.ApprovalGrant
 	DropGrant *uuid.UUID // id of a grant to delete, if it belongs to the command's org
-	// Link is a new link to a question. If its key then has more than perdure.MaxLinks links to the
-	// question, the oldest of them are deleted.
+	// Link is a new link to a question. If its API key then has more than perdure.MaxLinks links to
+	// the question, the oldest of them are deleted.
 	Link      *perdure.QuestionLink
 	DropLinks *LinkDrop
-	// SweepLinks is the maximum number of expired links to questions of the execution that are
-	// deleted.
+	// SweepLinks is how many expired links to questions of the execution are deleted at most.
 	SweepLinks   int
-	Take         []string // ids of signals to take, at the checkpoint number Execution.CheckpointSeq
+	Take         []string // ids of signals to take; their TakenAt becomes Execution.CheckpointSeq
 	ConsumeTaken bool
 	Records      []perdure.Record   // new events and chunks, with their Pos and Seq
 	ChunkKeys    []perdure.BlockKey // for each record that is a chunk, in order: the key of its block
-	// Blocks are rows to insert or replace. A block that closes is compacted. A superseded block loses
-	// its content.
+	// Blocks are rows to insert or replace. When a block closes, its chunks are joined into one
+	// content, which is stored in the block's row. The content of a superseded block is deleted.
 	Blocks      []Block
 	OwnBlobs    []uuid.UUID
 	Blob        *Blob  // row to insert or replace
@@ -67,19 +66,19 @@ type Changes struct {
 	// EraseAnswers is set if texts in the stored rows of Questions are removed by this change. These
 	// texts are then soon erased from the disk, too.
 	EraseAnswers bool
-	// SweepBlobs deletes those blobs of the execution that were begun more than LooseBlobAge ago and
-	// to which no commit refers.
+	// SweepBlobs deletes those blobs of the execution whose upload began more than LooseBlobAge ago
+	// and to which no commit refers.
 	SweepBlobs bool
 	// Prune deletes data of the execution whose retention period is over.
 	Prune *Prune
 	// Free is the maximum number of unused pages that the store returns to the file system.
 	// SweepReader.Unused reports how many there are.
 	Free int
-	// Texts is the new text index of a block of executions.
+	// Texts is the text index to write for a block of executions: see TextBlock.
 	Texts *TextBlock
 
 	// Responses are the responses to new inputs. Join lists responses whose input was taken up by
-	// another response. HideResponse is the id of a response to hide.
+	// another response. HideResponse is the id of a response to hide: see Response.Hidden.
 	Responses    []Response
 	Join         []Join
 	HideResponse string
@@ -99,8 +98,8 @@ type Changes struct {
 	Idempotency      *Idempotency
 	// Key is the row of an API key, to be inserted or replaced. Revoking a key deletes its sessions.
 	Key *perdure.APIKey
-	// Session is a new session. If its key then has more than perdure.SessionsPerKey sessions, the
-	// oldest of them are deleted.
+	// Session is a new session. If its API key then has more than perdure.SessionsPerKey sessions,
+	// the oldest of them are deleted.
 	Session    *perdure.Session
 	EndSession *uuid.UUID // id of a session to delete, if it belongs to the command's org
 	// SweepSessions is the maximum number of expired sessions that are deleted.
@@ -111,7 +110,7 @@ type Changes struct {
 	Kinds         []Kind               // kinds that a worker registers; each has its org
 	Stream        *StreamChange
 	// DropStreams is the approximate number of rows of deleted streams that are deleted.
-	// SweepReader.DeadStreams reports whether there are any.
+	// SweepReader.DeadStreams reports whether such rows remain.
 	DropStreams int
 
 	// Webhook is a row to insert or replace. If its DeletedAt is set, the webhook and its deliveries

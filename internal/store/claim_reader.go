@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ClaimReader reads the data that a worker needs to resume an execution, and to keep its suspended
-// goroutines.
+// ClaimReader reads the data that a worker needs to resume an execution, and to find out which of
+// its parked goroutines can still continue.
 type ClaimReader interface {
 	// Execution, Checkpoint, Path and ContextPath are described in [ExecutionReader].
 
@@ -23,10 +23,11 @@ type ClaimReader interface {
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
 	// QuestionsOf is described in [QuestionReader].
 	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
-	// Ended returns the heads of ended steps and tasks with positions greater than after, at most
-	// limit of them. The page ends before the results and errors in it exceed about the given number
-	// of bytes, but it contains at least one head if there is any. Ended does not set the field
-	// Whole of the page.
+	// Ended returns the heads of ended steps and tasks, at most limit of them. The position of a
+	// head is the number that the store gave to the step or task when it was created; only
+	// positions greater than after are included. The page ends before the results and errors in it
+	// exceed about the given number of bytes, but it contains at least one head if there is any.
+	// Ended does not set the field Whole of the page.
 	Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error)
 	// EndedBefore returns the position of the newest step or task that was created before the
 	// moment; 0 if there is none.
@@ -45,8 +46,9 @@ type ClaimReader interface {
 	// ended, or have a newer commit. It needs one query for any number of executions.
 	Moved(ctx context.Context, org string, all []Standing) ([]uuid.UUID, error)
 
-	// Together calls read with another reader, r. All reads through r see the same moment, and
-	// together they cost as much as one read. r is valid only during the call.
+	// Together calls the function read with a reader. All reads through that reader see the store
+	// as it was at one moment, and together they cost as much as one read. The reader is valid only
+	// during the call.
 	Together(ctx context.Context, read func(ClaimReader) error) error
 }
 

@@ -30,14 +30,14 @@ type ExecutionReader interface {
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	// ContextPath returns the entries of the path to leaf from which perdure.ContextOf builds the
 	// context, in order: the pinned entries of the newest compaction, and the path from the first
-	// entry that it keeps. It reads no others. Without a compaction, or if the row of the
-	// compaction is of an earlier build, it returns the whole path. If after is one of these
-	// entries, only the entries after it are returned. Otherwise after has no effect. Errors:
+	// entry that it keeps. It reads no other entries. If there is no compaction, or if an earlier
+	// version of the program has stored it, ContextPath returns the whole path. If after is one of
+	// these entries, only the entries after it are returned. Otherwise after has no effect. Errors:
 	// not_found if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
-	// LeftOut describes the entries before the first entry kept by the newest compaction that the
-	// model's context at leaf leaves out. It reads no entries. It returns nil if ContextPath returns
-	// the whole path.
+	// LeftOut describes the entries that the model's context at leaf does not contain: those before
+	// the first entry that the newest compaction keeps, except the pinned ones. It reads no
+	// entries. It returns nil if ContextPath returns the whole path.
 	LeftOut(ctx context.Context, execution, leaf uuid.UUID) ([]perdure.LeftOut, error)
 	// PathLength returns the number of entries on the path from the root to leaf, without reading
 	// them. Errors: not_found if the leaf does not exist.
@@ -48,9 +48,10 @@ type ExecutionReader interface {
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
 	// EntriesOf returns entries by id, in the order of ids, in one query round. It loads a content
-	// from its blob if the blob has at most most bytes, even if the reader is lazy. Larger contents
-	// are left as references. At about PageBytes the result ends early; the caller then calls
-	// EntriesOf again for the remaining ids. Errors: not_found if an entry does not exist.
+	// from its blob even if the reader is lazy, unless the blob has more bytes than the parameter
+	// most. Such larger contents are left as references. At about PageBytes the result ends early;
+	// the caller then calls EntriesOf again for the remaining ids. Errors: not_found if an entry
+	// does not exist.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)

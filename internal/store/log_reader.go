@@ -40,8 +40,8 @@ type LogReader interface {
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 
 	// TextsOf returns the text blocks of one attempt of a task, in order and with their content.
-	// Superseded blocks are left out. Before the total length of the contents would exceed most
-	// bytes, the result ends.
+	// Superseded blocks are left out. The result ends before the total length of the contents
+	// exceeds the parameter most, in bytes.
 	TextsOf(ctx context.Context, execution, task uuid.UUID, attempt int, most int64) ([]BlockContent, error)
 
 	// EntriesOf is described in [ExecutionReader].
@@ -49,7 +49,7 @@ type LogReader interface {
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 }
 
-// Event is an event of a log by its seq: either its record, or a whole block.
+// Event is an event of a log with its seq: either the event's record, or a whole block.
 type Event struct {
 	Seq    int64
 	Record *perdure.Record // nil if this is a block

@@ -24,8 +24,8 @@ type Needs struct {
 	AttemptBlocks bool
 	Blobs         []uuid.UUID
 	// Questions are the ids of questions to load. OpenQuestions adds all open questions of the
-	// execution. SignalKeys requests State.SignalKeys, for the case that a question excludes its
-	// askers and does not name them.
+	// execution. SignalKeys requests State.SignalKeys. They are loaded only if one of the loaded
+	// questions excludes its askers, but has no list of them.
 	Questions     []uuid.UUID
 	OpenQuestions bool
 	// DecidedQuestions adds all questions of the execution that are not open.
@@ -46,8 +46,9 @@ type Needs struct {
 	Grants       bool
 	ChangeGrants bool
 	// Worker is the id of a worker; State.Holds then describes what that worker has claimed.
-	// ConcurrencyKeys and Queues request the loads of these keys and queues in the execution's org.
-	// A command with PickAgents or PickTasks always gets the loads of the candidate's key and queue.
+	// ConcurrencyKeys and Queues are names of concurrency keys and queues in the execution's org.
+	// They request State.Keys and State.Queues. A command with PickAgents or PickTasks always gets
+	// the values for the candidate's key and queue.
 	Worker          *uuid.UUID
 	ConcurrencyKeys []string
 	Queues          []string

@@ -70,6 +70,7 @@ type BlockRest struct {
 	// there is none.
 	Entry *uuid.UUID
 	Path  string
-	// Cut is the total length of all chunks, according to the list of the block's cuts.
+	// Cut is the total length of the block's chunks, according to the list of chunks that is stored
+	// in the block's row.
 	Cut int64
 }

@@ -18,10 +18,12 @@ type QuestionReader interface {
 	// Questions lists questions, newest first. It examines at most ListRows of them, so a page may
 	// be short or empty and still have a next one.
 	Questions(ctx context.Context, org string, f QuestionFilter) (Page[*perdure.Question], error)
-	// OpenQuestions returns the number of open questions of the org, or most if there are more.
+	// OpenQuestions returns the number of open questions of the org, but not more than the
+	// parameter most.
 	OpenQuestions(ctx context.Context, org string, most int) (int, error)
-	// QuestionMarks returns the marks of the newest open questions of the org, at most that many. It
-	// adds the marks of the newest NewestMarks questions of any status. A question may appear twice.
+	// QuestionMarks returns the marks of the newest open questions of the org: at most as many as
+	// the parameter most. It adds the marks of the newest NewestMarks questions of any status. A
+	// question may appear twice.
 	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
 	// SignalKeys returns State.SignalKeys of an execution.
 	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)

@@ -11,8 +11,8 @@ type SessionQuery struct {
 	Now perdure.Time
 	// Key, if not nil, is the hash of an API key's secret. Only sessions of that key are selected.
 	Key *perdure.Hash
-	// Operator also selects sessions that began with the token of a data directory. It has no effect
-	// if Key is set.
+	// Operator also selects sessions that were started with the token of a data directory instead
+	// of an API key. It has no effect if Key is set.
 	Operator bool
 	After    uuid.UUID // only sessions with greater ids
 	Limit    int

@@ -70,7 +70,8 @@ type State struct {
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer
-	// Streams and Kinds are exact: no two commands see the same values.
+	// Streams (the number of the org's streams) and Kinds are exact: commands that request them are
+	// decided one after the other.
 	Streams int
 	Kinds   []Kind
 

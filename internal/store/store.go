@@ -78,8 +78,8 @@ const (
 	PickCancelOverdue // CANCELLING executions whose CancelBy has passed
 	PickTaskDeadlines // open tasks whose schedule-to-close deadline has passed
 	PickAttempts      // RUNNING tasks whose AttemptDue passed at least Pick.Grace ago
-	// PickLooseBlobs chooses executions with blobs that were begun more than LooseBlobAge ago and to
-	// which no commit refers.
+	// PickLooseBlobs chooses executions with blobs whose upload began more than LooseBlobAge ago
+	// and to which no commit refers.
 	PickLooseBlobs
 	PickPruned // executions marked by Changes.Prune whose rows are not all deleted
 	// PickQuestions chooses executions with open questions whose ExpiresAt is reached: see
@@ -94,8 +94,9 @@ const AskerLimit = 1000
 // LooseBlobAge is how long an uploaded blob may wait for the commit that refers to it.
 const LooseBlobAge = time.Hour
 
-// AloneScore is a limit for the score of an execution that counts lost leases. At this score, the
-// execution must run alone in its worker. Three lost leases in a row reach it.
+// AloneScore is a limit for perdure.Execution.Crashes, the score that counts lost leases. With this
+// score or a higher one, the execution must run alone in its worker. Three lost leases in a row
+// reach it.
 const AloneScore = 6
 
 // Pick describes a search for executions or tasks, the candidates. The search runs in the command's
@@ -159,8 +160,8 @@ type Block struct {
 	// Content refers to the blob with the content of a closed block of a LOCAL execution. It is
 	// written and never read.
 	Content *perdure.BlobRef
-	// Event reports that the source of a stream has used the block's number for an event, so there
-	// is no block with that number. The row has neither content nor cuts.
+	// Event reports that the sender of the block (see perdure.BlockKey) has used the block's number
+	// for an event, so there is no block with that number. The row has neither content nor cuts.
 	Event bool
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Stretch encodes one content as a substring of another content, with the bytes before and after the
-// substring. For example, an entry mostly repeats the result of a task. The encoding is exact, byte
-// for byte, and does not depend on what the bytes mean.
+// Stretch encodes one content as a substring of another content, with the bytes before and after
+// the substring. For example, an entry repeats most of the result of a task. The encoding is exact,
+// byte for byte, and does not depend on what the bytes mean.
 type Stretch struct {
 	Before, After []byte
 	At, Length    int64
@@ -80,7 +80,7 @@ func valuesOf(content []byte, offset, depth int) []span {
 }
 
 // Of decodes the content. The parameter said is the other content, which contains the substring. If
-// it is too short, Of returns an error.
+// said is too short, Of returns an error.
 func (s Stretch) Of(said []byte) ([]byte, error) {
 	if s.At < 0 || s.Length < 0 || s.At+s.Length > int64(len(said)) {
 		return nil, errors.New("a content names bytes that are not there")

@@ -16,9 +16,9 @@ type Runner interface {
 	// careful is set, an error of the store fails only the affected candidates of a pick, not the
 	// whole batch.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
-	// Gives converts an error of Attempt to the error told that the callers of the commands get. The
-	// result up reports that the whole batch fails at once, because no single command has caused the
-	// error.
+	// Gives converts an error of Attempt to the error for the callers of the commands; this is the
+	// result told. The result up reports that the whole batch fails at once, because no single
+	// command has caused the error.
 	Gives(err error) (told error, up bool)
 }
 

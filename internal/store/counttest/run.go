@@ -66,7 +66,7 @@ func (r *Run) Step(n int) {
 	r.commit(perdure.Commit{Steps: []perdure.StepRecord{{Name: "s", Key: key, Result: perdure.Inline(json.RawMessage(`"done"`))}}})
 }
 
-// Task commits a task that the same worker claims at once and completes. Then it claims the
+// Task commits a task that the same worker claims at once and completes. Then the worker claims the
 // execution again.
 func (r *Run) Task(n int) {
 	r.Helper()

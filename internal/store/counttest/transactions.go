@@ -50,8 +50,8 @@ func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store)
 	return int(transactions.Load()-before) - 1 // the transaction of the blocking command is not counted
 }
 
-// queueing is a context. Its method Done calls waits, so that a test learns when a command is
-// queued: Do calls Done after that.
+// queueing is a context whose method Done calls waits. The store's method Do calls Done after it
+// has queued the command, so that a test learns when the command is queued.
 type queueing struct {
 	context.Context
 	waits func()

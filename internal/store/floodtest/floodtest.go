@@ -16,15 +16,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Flooded is the number of executions that the hostile org starts. It is also the number of signals
-// that this org sends to one execution.
+// Flooded is the number of executions that one org, the hostile one, starts. It is also the number
+// of signals that this org sends to one execution.
 const Flooded = 1500
 
 // Visit opens the store and calls use with it. The result looked says how much data the store has
-// examined during that call: a number of rows, or of steps that grow with the rows.
+// examined during that call: a number of rows, or of steps whose number grows with the rows.
 type Visit func(use func(s store.Store)) (looked int)
 
-// Limits are the limits of [Run], in the unit that the [Visit] counts.
+// Limits are the limits of [Run], in the unit that the [Visit] counts. A day of the quiet org is a
+// fixed series of calls, see guest.day.
 type Limits struct {
 	// Day is the minimum cost of a day of the quiet org. A lower count means that counting does not
 	// work.

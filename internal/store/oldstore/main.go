@@ -116,8 +116,9 @@ func serve(ctx context.Context, data, url string) (*scene, error) {
 }
 
 // fill stores data of each kind by calls of a server, and stops the server. Then it opens the store
-// again, marks an execution as being deleted, stores a secret, calls the function then, and closes
-// the store. The store's clock is ahead, so that the texts are indexed at once.
+// again, marks an execution as being deleted, stores a secret and a bulk action, calls the function
+// in the parameter then, and closes the store. The store's clock is ahead, so that the texts are
+// indexed at once.
 func (s *scene) fill(ctx context.Context, open func(clock func() time.Time) (store.Store, error), then func() error) error {
 	err := s.play(ctx)
 	if err := errors.Join(err, s.stop()); err != nil {

@@ -83,11 +83,11 @@ type Result struct {
 
 // Copy copies a store. It may be interrupted at any moment and called again with the same options.
 //
-// The error is conflict if the source was moved to another target, if the target is not empty, or if
-// a server or another copy uses the target. It is unavailable if the source is in use or the target
-// cannot be reached. It is invalid_argument if PostgreSQL cannot store a text of the source; only in
-// some JSON columns such a text is changed instead. It is internal if source and target differ after
-// the copy.
+// The error is conflict if the source was moved to another target, if the target is not empty, or
+// if a server or another copy uses the target. It is unavailable if the source is in use or the
+// target cannot be reached. It is invalid_argument if PostgreSQL cannot store a text of the source.
+// (In some JSON columns, such a text is changed instead.) It is internal if source and target
+// differ after the copy.
 func Copy(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Told == nil {
 		o.Told = func(Progress) {}

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// barriersOf returns a barrier for each new compaction in entries; the index in the result is the
-// index of the entry. For other entries, the element is nil. It is also nil for a compaction whose
-// first kept entry is not before it on its path.
+// barriersOf returns a barrier (see [load.Barrier]) for each new compaction in entries; the index
+// in the result is the index of the entry. For other entries, the element is nil. It is also nil
+// for a compaction whose first kept entry is not before it on its path.
 func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store.Entry, places []load.TreePlace) ([]*load.Barrier, error) {
 	barriers := make([]*load.Barrier, len(entries))
 	for i, e := range entries {
@@ -75,7 +75,8 @@ func (c *covered) barrier(e store.Entry, at load.TreePlace) (_ *load.Barrier, er
 	return &b, nil
 }
 
-// pins returns the pinned entries with these ids that are on the path before a depth, in order.
+// pins returns those of the pinned entries with these ids that are on the path to the compaction,
+// at depths less than before. They are ordered by depth.
 func (c *covered) pins(ids []uuid.UUID, before int64) (pins []pin, err error) {
 	for _, id := range ids {
 		at, there, err := c.find(id)

@@ -16,16 +16,19 @@ import (
 
 var (
 	upsertBlock = statement.Declare(log.BlockRows.UpsertStatement())
-	// blocksClosed leaves out blocks that the source of an attempt has used for events.
+	// blocksClosed selects the blocks that an attempt of a task has closed. It leaves out
+	// superseded blocks, and rows whose block number was used for an event: see store.Block.Event.
 	blocksClosed = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + column.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
 )
 
 var (
-	// growBlock changes no column of an index, because it runs for every chunk and must be cheap.
+	// growBlock updates the row of an open block after a chunk was added. It changes no column of
+	// an index, because it runs for every chunk and must be cheap.
 	growBlock = statement.Update("log_block", statement.Columns("length, last_pos, digest"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	nameCall  = statement.Update("log_block", statement.Columns("argument_call_id"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	foldBlock = statement.Update("log_block", statement.Columns("span, cuts, nonces, content, content_blob, entry, path"), statement.Columns("agent_execution_id, task_id, attempt, block"))
-	// emptyBlock deletes the content, but keeps the length, the cuts and the nonces.
+	// emptyBlock deletes the content of a block, but keeps its length, and the list and the nonces
+	// of its chunks.
 	emptyBlock = statement.Update("log_block", statement.Terms{}.Fixed("content", "= NULL").Fixed("content_blob", "= NULL").Fixed("entry", "= NULL").Fixed("path", "= NULL"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	addChunk   = statement.Declare(chunkRows.InsertStatement())
 	dropChunks = statement.Remove("log_chunk", statement.Columns("agent_execution_id, seq"))
@@ -64,8 +67,8 @@ func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) err
 }
 
 // compact moves the chunks of a closed block into the block's row. The row then contains the
-// content, or a reference to an equal text of an entry. It also contains the positions of the cuts,
-// so that readers see the same records as before.
+// content, or a reference to an equal text of an entry. It also contains the list of the chunks
+// (see cutList), so that readers see the same records as before.
 func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)

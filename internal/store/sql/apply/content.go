@@ -38,8 +38,8 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 
 // replaceContent decides where to store a payload of an existing row. The parameter stored is the
 // blob to which the row refers; nil if there is none. The stored content remains if there is no new
-// one, or if ref is the same blob. If there is also an inline payload, that payload replaces the
-// blob.
+// one, or if ref is the same blob. If ref is the same blob, but there is also an inline payload,
+// that payload replaces the blob.
 func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
 	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {

@@ -48,7 +48,8 @@ func putEntry(v statement.View, execution uuid.UUID, e *store.Entry, at load.Tre
 	return number, spill(v, execution, now, body)
 }
 
-// loadEntryHead reads an entry's place in the tree and the fields that the transcript rules need.
+// loadEntryHead reads an entry's place in the tree and the fields that the transcript rules (see
+// perdure.CheckAppend) need.
 func loadEntryHead(v statement.View, query *statement.Statement, args ...any) (h perdure.EntryHead, at load.TreePlace, found bool, err error) {
 	found, err = v.One(query, args, append([]any{
 		&h.ID,

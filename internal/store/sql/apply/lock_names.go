@@ -81,9 +81,9 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	return append(names, heldForWebhooks(n)...)
 }
 
-// heldForRoom returns the names to lock before changes that free places of a concurrency key or a
-// queue, or that change the text index. A freed place of a key unblocks the waiting tasks with that
-// key.
+// heldForRoom returns the names to lock before changes are applied. There are such names if the
+// changes end or delay a task with a concurrency key, because that unblocks waiting tasks with the
+// same key. There are others if the changes write to the text index or delete rows of executions.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].OrNil(); leavesRoom(before, after) {

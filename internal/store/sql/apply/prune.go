@@ -124,7 +124,7 @@ func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit i
 // dropping deletes at most ?2 rows of the execution ?1 from one table.
 type dropping struct {
 	query   *statement.Statement
-	cost    int  // the cost of deleting one row, because some rows may be large
+	cost    int  // cost of deleting one row: higher for rows that may be large
 	entries bool // if set, dropEntries is called and the field query is not used
 }
 
@@ -154,8 +154,9 @@ var (
 	}
 	dropsPart = append(slices.Clone(dropsLog), dropsDead...)
 
-	// dropsWhole deletes rows before the rows to which they refer. Tables that are not listed have
-	// few rows. Their rows are deleted together with the execution's own row.
+	// dropsWhole deletes the rows of a whole execution. Rows are deleted before the rows to which
+	// they refer. Tables that are not listed have few rows. Their rows are deleted together with
+	// the execution's own row.
 	dropsWhole = []dropping{
 		drop("agent_metadata", "key", 1),
 		drop("agent_checkpoint", "sequence", 1),
@@ -177,8 +178,9 @@ var (
 
 var dropExecution = statement.Remove("agent_execution", statement.Columns("id"))
 
-// dropRows deletes about that many rows that are marked for deletion. If no such rows remain, it
-// deletes the mark. If the whole execution is marked, it also deletes the execution's own row.
+// dropRows deletes rows of an execution that are marked for deletion: about as many as the
+// parameter rows. If no such rows remain, it deletes the mark. If the whole execution is marked, it
+// also deletes the execution's own row.
 func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	var whole bool
 	marked, err := t.One(wholeGone, []any{id[:]}, column.FlagInto(&whole))
@@ -290,7 +292,7 @@ func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 	return err
 }
 
-// applyFree returns at most that many unused pages to the file system.
+// applyFree returns unused pages to the file system, at most the given number.
 func (t *Transaction) applyFree(pages int) error {
 	if pages <= 0 || t.Dialect.Free == nil {
 		return nil

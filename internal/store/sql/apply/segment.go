@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// newSegment is the row of a new segment in the conversation tree; an entry opens the segment. If
-// baseDepth is 0, the segment has no base.
+// newSegment is the row of a new segment of the conversation tree: see [load.TreePlace]. Its base
+// is the place at which the segment branches off. If baseDepth is 0, the segment has no base.
 type newSegment struct{ segment, baseSegment, baseDepth int64 }
 
 var (

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// firstMove and endMove are the limits of the columns of a stream that can change: from tail up to,
-// not including, created_at.
+// firstMove and endMove are indexes of columns of a stream. The columns from firstMove up to, not
+// including, endMove are those that can change.
 var firstMove, endMove = slices.Index(load.StreamRows.Columns, "tail"), slices.Index(load.StreamRows.Columns, "created_at")
 
 var (
@@ -91,7 +91,8 @@ var dropsStream = []dropping{
 	{query: statement.Alone("DELETE FROM durable_stream_producer WHERE (stream_id, producer) IN (SELECT stream_id, producer FROM durable_stream_producer WHERE stream_id = ?1 LIMIT ?2)"), cost: 1},
 }
 
-// dropStreams deletes about rows rows of deleted streams, oldest stream first.
+// dropStreams deletes rows of deleted streams, oldest stream first: about as many as the parameter
+// rows.
 func (t *Transaction) dropStreams(rows int) error {
 	for rows > 0 {
 		var id uuid.UUID

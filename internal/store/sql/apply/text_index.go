@@ -30,7 +30,7 @@ var (
 
 const (
 	// heldTexts is the lock name for the content of the text index. Only one transaction at a time
-	// adds a block to the index, or marks an execution of an indexed block as deleted.
+	// adds a block to the index, or marks an execution as deleted.
 	heldTexts = "texts"
 	// heldPruned is the lock name for deleting rows of executions. The same transaction also removes
 	// their texts from existing blocks of the text index.
@@ -115,9 +115,10 @@ func (t *Transaction) mendMetadata(block int64) error {
 	return nil
 }
 
-// dropTexts removes all executions of a block that are being deleted from the text index. It does
-// nothing if the index no longer contains the execution id. Removing them together is cheaper,
-// because usually many executions are deleted at once, and each is in nearly all rows of the block.
+// dropTexts removes executions from the text index: all those that are being deleted and belong to
+// the same block as the execution id. It does nothing if the index does not contain that execution.
+// Usually many executions are deleted at once, and each is in nearly all rows of the block, so
+// removing them together is cheaper.
 func (t *Transaction) dropTexts(id uuid.UUID) error {
 	block, in, err := t.indexedIn(id)
 	if err != nil || !in {
@@ -154,8 +155,8 @@ func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) 
 	return number / trigram.TextBlock, slices.Contains(trigram.PlacesOf(grams, g), byte(number%trigram.TextBlock)), nil
 }
 
-// thin removes executions from one part of a block of the text index. The executions whose places
-// are set in stay remain.
+// thin removes executions from one part of a block of the text index. An execution remains if stay
+// is set at its place, the number of the execution within the block.
 func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool) error {
 	var grams []byte
 	if found, err := t.One(onePart, []any{part, block}, &grams); err != nil || !found {
@@ -168,9 +169,9 @@ func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool)
 	return t.Write(changePart, left, part, block)
 }
 
-// freeNumber must be called after an execution's row was deleted. In a database that reuses numbers,
-// a new execution may get the deleted number. freeNumber makes the filler index the blocks with such
-// numbers again.
+// freeNumber must be called after an execution's row was deleted. In a database that reuses
+// numbers, a new execution may get the deleted number. freeNumber makes the filler of the text
+// index process the blocks with such numbers again.
 func (t *Transaction) freeNumber() error {
 	if !t.Dialect.ReusesNumbers {
 		return nil

@@ -18,9 +18,10 @@ var (
 	entryOf    = statement.Read("SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?")
 )
 
-// standFor replaces texts that are stored elsewhere by references to a new entry with the same text.
-// These are the contents of closed blocks, and the result of the task from which the entry was made.
-// It also records the texts of the entry, so that blocks that close later can refer to them.
+// standFor replaces texts that are stored elsewhere by references to a new entry with the same
+// text. The replaced texts are the contents of closed blocks, and the result of the task from which
+// the entry was made. standFor also records the texts of the entry, so that blocks that close later
+// can refer to them.
 func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entry) error {
 	content := e.Content
 	if e.Blob != nil {
@@ -59,6 +60,7 @@ func searchable(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (js
 func shortHash(sum perdure.Hash) int64 { return int64(binary.BigEndian.Uint64(sum[:8])) }
 
 // findText returns the place of a text with that SHA-256 and length in an entry of the execution.
+// If there is no such text, the field Entry of the place is 0.
 func findText(v statement.View, execution uuid.UUID, sum perdure.Hash, length int64) (contents.TextPlace, error) {
 	var number int64
 	found, err := v.One(entryOf, []any{execution[:], shortHash(sum)}, &number)

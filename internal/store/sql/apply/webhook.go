@@ -154,8 +154,8 @@ func (t *Transaction) sweepDeliveries(limit int) error {
 	return t.Write(dropWebhook, gone[:])
 }
 
-// wantedBy returns the enabled webhooks of the org of an execution. The parameter org is used for a
-// new execution.
+// wantedBy returns the enabled webhooks of the org of the execution x. For a new execution, x is
+// nil, and the parameter org is used.
 func (t *Transaction) wantedBy(org string, x *perdure.Execution) ([]*perdure.Webhook, error) {
 	if x != nil {
 		org = x.Org

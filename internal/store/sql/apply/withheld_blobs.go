@@ -14,7 +14,8 @@ var (
 		" ON CONFLICT (agent_execution_id, id) DO NOTHING")
 	emptyBlob = statement.Update("blob", statement.Terms{}.Fixed("held", "= 0").Fixed("staged", "= 0").Fixed("digest", "= NULL"), statement.Columns("agent_execution_id, id"))
 	dropRows  = statement.Remove("blob_chunk", statement.Columns("agent_execution_id, id"))
-	// withheldBlobs leaves out blobs of length 0, because they are complete without bytes.
+	// withheldBlobs selects withheld blobs whose content is not completely staged. It leaves out
+	// blobs of length 0, because they are complete without bytes.
 	withheldBlobs = statement.Read(contents.BlobColumns + " AND owned = 1 AND held + staged < length ORDER BY id LIMIT ?")
 	stageBlob     = statement.Alone("UPDATE blob SET staged = ?3 WHERE agent_execution_id = ?1 AND id = ?2 AND held = 0 AND ?4 <= staged AND ?3 <= length")
 	unveilBlobs   = statement.Alone("UPDATE blob SET held = length, staged = 0 WHERE agent_execution_id = ? AND owned = 1 AND held = 0 AND staged = length")
@@ -23,8 +24,8 @@ var (
 		" (SELECT value_blob FROM agent_signal WHERE agent_execution_id = ?1 AND state = ?2 AND value_blob IS NOT NULL)")
 	signalValues = statement.Alone("UPDATE agent_signal SET signal_value = NULL, value_blob = NULL WHERE agent_execution_id = ? AND state = ?" +
 		" AND (signal_value IS NOT NULL OR value_blob IS NOT NULL)")
-	// dropUploads deletes blobs to which no commit refers. A value that did not fit into an answer was
-	// stored in such a blob.
+	// dropUploads deletes the blobs of an execution to which no commit refers. If a signal's value
+	// was too large for a message to a worker, the server has stored a copy of it in such a blob.
 	dropUploads = statement.Remove("blob", statement.Columns("agent_execution_id").Fixed("owned", "= 0"))
 )
 

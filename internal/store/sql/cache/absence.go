@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// everything lists the tasks and blocks that an execution may have. It exists for an execution that
-// has been cached since its creation. Other tasks and blocks certainly do not exist, so no query for
-// them is needed.
+// everything says which tasks an execution may have, and whether it may have blocks. It exists for
+// an execution that has been cached since its creation. Other tasks and blocks certainly do not
+// exist, so no query for them is needed.
 type everything struct {
 	tasks  map[uuid.UUID]struct{} // contains all tasks that may exist
 	blocks bool                   // reports whether blocks may exist
@@ -17,13 +17,13 @@ type everything struct {
 
 const (
 	// everyTask is the maximum number of tasks that are listed for an execution. taskKnown is the
-	// size, in bytes, that each of them counts in the cache.
+	// size, in bytes, with which each of them counts in the cache.
 	everyTask = 1000
 	taskKnown = 48
 )
 
-// Began records that the transaction has inserted the execution. So the store contains nothing else
-// of it.
+// Began records that the transaction has inserted the execution. So the store had no tasks and
+// blocks of it before.
 func (t *Batch) Began(id uuid.UUID) {
 	if t.cache != nil {
 		t.begun[id] = struct{}{}

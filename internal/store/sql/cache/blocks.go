@@ -18,7 +18,7 @@ type blockRows map[perdure.BlockKey]*store.Block
 
 const (
 	// maxCachedBlocks is the maximum number of open blocks of an execution in the cache. blockBytes
-	// is the size, in bytes, that each of them counts in the cache.
+	// is the size, in bytes, with which each of them counts in the cache.
 	maxCachedBlocks = 128
 	blockBytes      = 600
 )

@@ -22,8 +22,8 @@ var countHeld = statement.Read("SELECT count(*), count(*) FILTER (WHERE crashes 
 	" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING')")
 
 // LoadWorker sets s.Holds to what a worker has claimed. It is called at each end of a task. With a
-// cache, the executions are counted once, and later writes of rows update the counts. Clear, as
-// after a rollback, drops the counts, too.
+// cache, the executions are counted once, and later writes of rows update the counts.
+// RowCache.Clear, which is called after a rollback, drops the counts, too.
 func (t *Batch) LoadWorker(v statement.View, worker uuid.UUID, s *store.State) (err error) {
 	if t.cache == nil {
 		s.Holds, err = load.Holding(v, worker)

@@ -53,7 +53,7 @@ const (
 	executionBytes, taskBytes = 5 << 10, 1 << 10
 )
 
-// NewRowCache creates an empty cache. It contains at most twice limit bytes. If limit is 0, it is 8
+// NewRowCache creates an empty cache. It contains at most twice limit bytes. A limit of 0 means 8
 // MiB.
 func NewRowCache(limit int) *RowCache {
 	k := &RowCache{limit: limit}

@@ -40,9 +40,9 @@ var (
 )
 
 // The statements pendingOfOrg, aloneOfOrg, allHeld and allWaiting find executions that have not
-// ended. They use the indexes for claiming, holding and counting, which have other orders. These
-// indexes are small, so all their numbers are read and sorted, unless there are more than a page
-// examines.
+// ended. They use indexes that exist for other queries and are not ordered by number. These indexes
+// are small, so all their numbers are read and sorted, unless there are more than may be examined
+// for one page.
 var (
 	pendingOfOrg = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?")
 	aloneOfOrg   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?")
@@ -144,8 +144,9 @@ func (l *Query) addStatus() {
 	}
 }
 
-// probed is the number of rows of an option that probe reads to estimate the number of its
-// candidates. maxProbes is the maximum number of options for which it does that.
+// probed is how many rows of an option probe passes over to see how far back in time they reach. An
+// option with fewer rows has few candidates. maxProbes is the maximum number of options that probe
+// examines.
 const probed, maxProbes = 500, 8
 
 // skipping returns the statement of the source with one more parameter at the end: how many of the
@@ -186,7 +187,7 @@ func (l *Query) probe(v statement.View, before int64) (best int, few bool, err e
 		if len(l.options) == 1 && l.filter.Query == "" {
 			break
 		}
-		var furthest int64 // stays 0 if the option has fewer rows than that
+		var furthest int64 // stays 0 if the option has fewer than probed rows
 		if _, err := v.One(o.skipping(), append(slices.Clone(o.args), before, 1, probed-1), &furthest); err != nil {
 			return 0, false, err
 		}
@@ -197,8 +198,8 @@ func (l *Query) probe(v statement.View, before int64) (best int, few bool, err e
 	return best, least == 0, nil
 }
 
-// take makes the option with the index best the source of the candidates, and all other options
-// conditions. If best is -1, all options become conditions.
+// take uses the option with the index best as the source of the candidates, and turns all other
+// options into conditions. If best is -1, all options become conditions.
 func (l *Query) take(best int) {
 	for i, o := range l.options {
 		if i == best {

@@ -91,7 +91,7 @@ func (s *textSearch) beyond(v statement.View, org string, before int64, n int) (
 // find adds the numbers of the executions whose texts contain all trigrams of a needle. It searches
 // the blocks from low to high.
 func (b *hits) find(v statement.View, needle trigram.Needle, low, high int64) error {
-	var found map[int64][]byte // places by block; nil before the first trigram
+	var found map[int64][]byte // places of executions in their block, by block; nil before the first trigram
 	for _, g := range needle {
 		next := map[int64][]byte{}
 		err := v.Each(partOf, []any{g.Part(), low, high}, func(row func(...any) error) error {
@@ -129,7 +129,8 @@ func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span removes blocks without places. It returns the lowest and the highest remaining block.
+// span removes blocks without places from found. It returns the lowest and the highest remaining
+// block.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62
 	for block, places := range found {

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// EntryRow is an entry with its execution and the columns that only the transcript rules need.
+// EntryRow is an entry with its execution and the columns that only the transcript rules (see
+// perdure.CheckAppend) need.
 type EntryRow struct {
 	Execution uuid.UUID
 	*perdure.Entry

@@ -51,10 +51,10 @@ var (
 	OpenQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status = 'open'")
 	// DecidedQuestions selects the questions of an execution that are not open.
 	DecidedQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status <> 'open'")
-	// DueQuestions selects the open questions of an execution that have expired at a moment.
+	// DueQuestions selects the open questions of an execution that have expired at the time ?2.
 	DueQuestions = statement.Read(questionSelect + "agent_execution_id = ?1 AND status = 'open' AND expires_at IS NOT NULL AND expires_at <= ?2")
-	// SignalKeys selects the API keys that sent the signals which the execution has taken or consumed.
-	// A zero id stands for the token of the data directory.
+	// SignalKeys selects the API keys that sent the signals which the execution has taken or
+	// consumed. NULL stands for the token of the data directory.
 	SignalKeys = statement.Read("SELECT DISTINCT sender_key_id FROM agent_signal WHERE agent_execution_id = ? AND state IN ('taken', 'consumed') LIMIT ?")
 )
 

@@ -11,8 +11,8 @@ import (
 // its parent as the base. So a path is a list of ranges of segments, one per branch point.
 
 // TreePlace is the place of an entry in the conversation tree. For an entry on a path, Depth is the
-// number of entries from the root to this entry, both included. An entry beside the path has the
-// place of its nearest ancestor on the path, but with a negative Depth.
+// number of entries from the root to this entry, both included. An entry beside the path (an LLM
+// call) has the place of its nearest ancestor on the path, but with a negative Depth.
 type TreePlace struct {
 	Segment, Depth int64
 	// End reports that the entry is the last one of its segment.
@@ -21,8 +21,8 @@ type TreePlace struct {
 	None bool
 }
 
-// Above returns the number of entries on the path from the root to this entry. A child of the entry
-// has as many entries above it.
+// Above returns the number of entries on the path from the root to this entry, both included. For
+// an entry beside the path, it returns that number of the nearest ancestor on the path.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
 // Columns returns the values for the columns segment and depth.
@@ -34,7 +34,7 @@ func (p TreePlace) Columns() (segment, depth any) {
 }
 
 const (
-	// TreeColumns is the list of the columns that describe the place of an entry e.
+	// TreeColumns is the list of the columns that describe the place of an entry h.
 	TreeColumns = ", coalesce(h.segment, 0), coalesce(h.depth, 0), h.depth IS NULL, NOT EXISTS (SELECT 1 FROM agent_entry n WHERE n.agent_execution_id = h.agent_execution_id" +
 		" AND n.segment = h.segment AND n.depth = h.depth + 1 AND n.depth > 0)"
 )

@@ -90,8 +90,8 @@ var taskMoves = []string{
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
 }
 
-// TaskRow is the row of a task, without contents. If this transaction has written the row, values
-// contains its column values. Task and values must not be changed.
+// TaskRow is the row of a task, without contents. If this transaction has written the row, Values
+// contains its column values. Task and Values must not be changed.
 type TaskRow struct {
 	*perdure.Task
 	Values []any
@@ -150,10 +150,10 @@ func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	return TaskRows.ValuesWith(t, taskOptions, options)
 }
 
-// Tasks reads the tasks that a query selects. A row of the result begins with the columns of
-// TaskRows. If withContents is set, the input, the result and the entry to which the result refers
-// follow. Last are the columns for the destinations that the functions in more return. References to
-// blobs are loaded, but not the contents of the blobs.
+// Tasks reads the tasks that a query selects. Each row that the query returns begins with the
+// columns of TaskRows. If withContents is set, the input, the result and the entry to which the
+// result refers follow. Last are the columns for the destinations that the functions in more
+// return. References to blobs are loaded, but not the contents of the blobs.
 func Tasks(v statement.View, query *statement.Statement, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
 		found []*perdure.Task

@@ -27,8 +27,8 @@ func (p *pending) read(pickers []*Picker, query *statement.Statement, fetch int,
 }
 
 // pickAgents picks executions for the pickers. It reads the first rows of each queue and kind, and
-// merges them in the order of dispatch. Its cost depends on how many executions are picked, not on
-// how many are pending.
+// merges them so that executions that have been PENDING longest come first. Its cost depends on how
+// many executions are picked, not on how many are pending.
 func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	if err := free(v, pickers); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	// orgsOfAgents and orgsOfTasks select the first org with pending work after the org ?. They skip
-	// through the index.
+	// orgsOfAgents and orgsOfTasks select the first org with pending work after the org ?. Each of
+	// them reads one row of an index.
 	orgsOfAgents = statement.Read("SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?")
 	orgsOfTasks  = statement.Read("SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?")
 )
@@ -198,7 +198,7 @@ func (r *room) take(t ranked) (bool, error) {
 		if !known {
 			if err := r.v.Hold(load.HeldKey(t.org, t.Key)); err != nil {
 				if errors.Is(err, statement.ErrHeld) {
-					err = nil // another transaction has locked the task; the next pick finds it
+					err = nil // another transaction has locked the key; the next pick finds the task
 				}
 				return false, err
 			}

@@ -19,7 +19,7 @@ const (
 	outlinesOf = " LEFT JOIN agent_checkpoint c ON c.agent_execution_id = x.id AND c.sequence = x.current_checkpoint_seq WHERE x.org_id = ?"
 )
 
-// outlineRow is an outline, with the ids of the blobs that contain its input, output or state.
+// outlineRow is an outline, with the ids of the blobs that contain its input or state.
 type outlineRow struct {
 	id           uuid.UUID
 	input, state *uuid.UUID

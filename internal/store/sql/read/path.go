@@ -20,8 +20,8 @@ const (
 	pathBytes = 512 << 10
 )
 
-// entriesOfRange needs INDEXED BY: SQLite has no statistics here, and several indexes begin with the
-// execution's id.
+// entriesOfRange selects the entries of one segment whose depths are in a range. It needs INDEXED
+// BY: SQLite has no statistics here, and several indexes begin with the execution's id.
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
@@ -29,8 +29,8 @@ var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " F
 // the entries in beside.
 type route struct {
 	ranges []load.PathRange // in order from the root
-	// beside lists the entries that follow the ranges and are not on the execution's own path. The
-	// last of them is the leaf. Usually there are none.
+	// beside lists the entries that follow the ranges and are beside the path: see load.TreePlace.
+	// The last of them is the leaf. Usually there are none.
 	beside []uuid.UUID
 }
 
@@ -138,7 +138,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	if newest > 0 {
 		floor = max(floor, top.Depth-newest)
 	}
-	down := floor // includes the range that contains the entry after
+	down := floor // ranges are read from depth down+1 on; they must include the entry after
 	if after != nil {
 		down = from.Depth - 1
 	}
@@ -167,9 +167,9 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place of the entry leaf if it is on the path. Otherwise it returns the place
-// of leaf's nearest ancestor on the path, and in beside the ids of the entries from there down to
-// leaf.
+// findPlace returns the place of the entry leaf. If leaf is beside the path (see load.TreePlace),
+// it returns the place of leaf's nearest ancestor on the path instead, and in beside the ids of the
+// entries from there down to leaf.
 func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {
 		p, parent, found, err := load.Place(v, execution, *at)
@@ -262,8 +262,8 @@ func hole(execution uuid.UUID, segment, depth int64) error {
 	return perdure.Errorf(perdure.NotFound, "there is no entry at depth %d of segment %d in execution %s", depth, segment, execution)
 }
 
-// fillOne loads the reference to the blob of an entry's content. Unless lazy is set, it also loads
-// the content.
+// fillOne loads the length and the hash of the blob with an entry's content. Unless lazy is set, it
+// also loads the content.
 func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry, lazy bool) (err error) {
 	if e.Blob == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// signalBytes is roughly the maximum of signal value bytes that one read returns.
+// signalBytes is roughly the maximum number of bytes of signal values that one read returns.
 const signalBytes = 1 << 20
 
 // Reader implements [store.Reader] for SQL databases.

@@ -17,7 +17,7 @@ var selectResponse = "SELECT " + load.ResponseRows.List("r") + " FROM agent_resp
 var (
 	responseByID    = statement.Read(selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + load.Hidden)
 	responsesBySaid = statement.Read(selectResponse + " WHERE r.said = ?1 AND x.org_id = ?2 AND " + load.Hidden + " ORDER BY r.created_at DESC LIMIT ?3")
-	// responsesAfter leaves out responses that have joined another one.
+	// responsesAfter and responsesBefore leave out responses that have joined another one.
 	responsesAfter  = statement.Read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos > ?2 AND r.first_pos >= 0 AND r.joined IS NULL AND " + load.Hidden + " ORDER BY r.first_pos LIMIT ?3")
 	responsesBefore = statement.Read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.first_pos >= 0 AND r.joined IS NULL AND " + load.Hidden + " ORDER BY r.first_pos DESC LIMIT ?3")
 )

@@ -26,14 +26,14 @@ func blobsByID(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT c.id, c.content FROM " + w.AmongIDs("blob_chunk", "c") + " ORDER BY c.id, c.n")
 }
 
-// foundEntry is an entry, with the length of its blob as stored.
+// foundEntry is an entry, with the number of bytes of its blob that are stored.
 type foundEntry struct {
 	perdure.Entry
 	held int64
 }
 
-// whole reports whether to load the content of the entry from its blob. The blob must be complete
-// and not longer than most bytes.
+// whole reports whether to load the content of the entry from its blob. The blob must be complete,
+// and its length in bytes must not exceed the parameter most.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }

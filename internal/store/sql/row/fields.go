@@ -17,7 +17,7 @@ type Field[T any] struct {
 	scan  func(x *T) any // nil if the column is not read
 }
 
-// Unread returns the field for a column that is written, but not read together with the rows.
+// Unread returns the field of a column that is written, but not read together with the rows.
 func (f Field[T]) Unread() Field[T] {
 	f.scan = nil
 	return f
@@ -30,7 +30,8 @@ type Rows[T any] struct {
 	fields []Field[T]
 }
 
-// New declares the rows of a table. The first key fields are the primary key.
+// New declares the rows of a table. The parameter key is the number of columns of the primary key,
+// whose fields are the first ones. The parameter contents lists the columns of contents.
 func New[T any](name string, key int, fields []Field[T], contents ...string) Rows[T] {
 	r := Rows[T]{Table{Name: name, Key: key}, fields}
 	for _, f := range fields {

@@ -50,7 +50,7 @@ func (t Table) written(sets ...[]string) Table {
 	return t
 }
 
-// setOf returns the set of these columns. It panics if the table has no such column.
+// setOf returns the set of these columns. It panics if the table does not have all of them.
 func (t Table) setOf(columns []string) set {
 	s := set{has: make([]bool, len(t.Columns))}
 	for i, column := range t.Columns {

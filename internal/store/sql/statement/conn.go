@@ -20,14 +20,14 @@ type Conn interface {
 	// function. The statement may also be an INSERT with RETURNING. If scan returns an error, Each
 	// stops and returns that error; for ErrStop, it returns nil.
 	Each(ctx context.Context, query *Statement, args []any, scan func(row func(dest ...any) error) error) error
-	// Together runs functions that do not depend on each other, each with its own Conn. They run one
-	// after the other or concurrently. Together returns the first error. The first statements of the
-	// functions run separately, in the order of the functions. So a statement sees what was
-	// committed before the previous one acquired its locks.
+	// Together runs functions that do not depend on each other, each with its own Conn. They run
+	// one after the other or concurrently. Together returns the first error. The first statements
+	// of the functions run one after the other, in the order of the functions. So each of them sees
+	// everything that was committed before the previous one acquired its locks.
 	Together(fs ...func(c Conn) error) error
-	// Apart runs several decisions, like Together. A lock that one piece has acquired blocks the
-	// other pieces. Pieces with the same name run one after the other, in order. Apart must be the
-	// last call of a command.
+	// Apart runs pieces, which are several decisions of one command. Like Together, it may run them
+	// concurrently. A lock that one piece has acquired blocks the other pieces. Pieces with the
+	// same name run one after the other, in order. Apart must be the last call of a command.
 	Apart(pieces ...Piece) error
 
 	// Hold acquires the locks with these names until the transaction ends, so that no other

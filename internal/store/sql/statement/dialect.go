@@ -71,8 +71,8 @@ type Dialect struct {
 	// back to a savepoint.
 	Spoils func(err error) bool
 
-	// Free returns at most that many unused pages to the file system. It is nil if the database
-	// cannot do that.
+	// Free returns unused pages to the file system, at most the given number. It is nil if the
+	// database cannot do that.
 	Free func(ctx context.Context, c Conn, pages int) error
 	// Unused implements [store.SweepReader].Unused. It is nil if the database does not know its
 	// number of unused pages.

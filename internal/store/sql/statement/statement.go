@@ -43,7 +43,7 @@ type Group struct {
 	// Columns are the columns of an insert, each with one parameter.
 	Columns []string
 	// OnConflict is the clause ON CONFLICT of an insert, or "". If the clause updates the existing
-	// row, ConflictKey contains its columns.
+	// row, ConflictKey contains the columns by which that row is found.
 	OnConflict  string
 	ConflictKey []string
 	// Returning is the column of the new row that an insert returns; "" if the insert returns

@@ -70,8 +70,8 @@ func Blocks(v statement.View, query *statement.Statement, args ...any) ([]*store
 	return found, err
 }
 
-// MaxSpanClass is the largest result of spanClass. It is the class of the longest blocks, with up to
-// 2^44 positions.
+// MaxSpanClass is the highest span class of a block (see SpanClasses). It is the class of the
+// longest blocks, with up to 2^44 positions.
 const MaxSpanClass = 11
 
 // Cut is the part of a closed block's content that was one chunk.

@@ -27,12 +27,13 @@ var KeyRows = row.New("api_key", 1, []row.Field[perdure.APIKey]{
 var KeySelect = "SELECT " + KeyRows.List("k") + " FROM api_key k WHERE "
 
 var (
-	// RunningWithKey counts the running executions that an API key has started.
+	// RunningWithKey counts the executions that an API key has started and that have not ended. It
+	// leaves out those that wait for something other than a task.
 	RunningWithKey = statement.Read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
 		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')")
-	// StoredWithKey returns the stored bytes of the executions of an API key, summed up. While an
-	// execution is open, its number of bytes is in the head of its log; after its end, the number is
-	// in the index.
+	// StoredWithKey selects the number of stored bytes that count for an API key: those of its
+	// executions, streams and conversations. While an execution is open, its number of bytes is in
+	// the head of its log; after its end, the number is in the index.
 	StoredWithKey = statement.Read("SELECT CAST(" +
 		"(SELECT coalesce(sum(h.stored), 0) FROM agent_execution x INDEXED BY idx_agent_execution_key_open JOIN log_head h ON h.agent_execution_id = x.id" +
 		" WHERE x.key_id = ?1 AND x.completed_at IS NULL)" +

@@ -21,7 +21,7 @@ const barrierRowsOnce = 100
 var barrierRows = statement.Read("SELECT e.number, e.id, coalesce(e.segment, 0), coalesce(e.depth, 0), e.keep_segment, e.keep_depth, e.barrier, e.metadata FROM agent_entry e" +
 	" WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 AND e.entry_type = 'compaction' ORDER BY e.number LIMIT ?")
 
-// storedBarrier is the row of a compaction with its barrier.
+// storedBarrier is the row of a compaction with its barrier: see [load.Barrier].
 type storedBarrier struct {
 	number   int64
 	id       uuid.UUID
@@ -76,7 +76,7 @@ func (a *treeAudit) barrier(v statement.View, execution uuid.UUID, b storedBarri
 	return nil
 }
 
-// barrierCheck checks one barrier against the tree.
+// barrierCheck checks one barrier against the conversation tree.
 type barrierCheck struct {
 	b      storedBarrier
 	ranges []load.PathRange // ranges of the path to the compaction
@@ -104,8 +104,8 @@ func (c barrierCheck) onPath(p load.TreePlace) bool {
 	return slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(p) })
 }
 
-// tiles checks the entries before the first kept one: each is pinned or in a range of LeftOut,
-// without gaps.
+// tiles checks that each entry before the first kept one is either pinned or in a range of
+// barrier.LeftOut.
 func (c barrierCheck) tiles(barrier load.Barrier) error {
 	left := barrier.LeftOut
 	depth := int64(1)

@@ -10,7 +10,7 @@ import (
 // unsoundDeliveries selects deliveries whose columns contradict each other. Such a delivery is
 // pending without a time for its next attempt, has ended but has such a time, or belongs to a
 // webhook of another org. A delivery without a webhook is valid: its event was committed while the
-// webhook was deleted.
+// webhook was being deleted.
 var unsoundDeliveries = statement.Alone("SELECT d.webhook_id, d.id FROM delivery d LEFT JOIN webhook w ON w.id = d.webhook_id" +
 	" WHERE (d.status = 'pending') <> (d.due_at IS NOT NULL) OR (d.status = 'pending') <> (d.ended_at IS NULL) OR w.org_id <> d.org_id LIMIT 1")
 

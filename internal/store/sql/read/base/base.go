@@ -19,7 +19,8 @@ const (
 
 // Source is a database from which readers read.
 type Source struct {
-	// Tx calls read in a transaction. All statements of that transaction see the same moment.
+	// Tx calls read in a transaction. All statements of that transaction see the database as it was
+	// at one moment.
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
 	Clock   func() time.Time
 	Dialect *statement.Dialect
@@ -57,9 +58,9 @@ func Find[T any](ctx context.Context, s *Source, read func(v statement.View) (*T
 	return found, err
 }
 
-// List reads a page: at most limit rows whose numbers follow the cursor. The function fill completes
-// each item and returns its size. The page ends when it contains store.PageBytes. It always contains
-// the first item, however large.
+// List reads a page: at most limit rows whose numbers follow the cursor. The function fill
+// completes each item and returns its size. The page ends before its items are larger than
+// store.PageBytes in all, but it always contains the first item.
 func List[T any](ctx context.Context, s *Source, cursor string, limit int, start int64,
 	rows func(v statement.View, after int64, limit int, add func(number int64, item T) bool) error,
 	fill func(v statement.View, item *T) (int, error),

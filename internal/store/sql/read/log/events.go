@@ -17,8 +17,8 @@ import (
 
 var recordSelect = "SELECT " + log.RecordRows.List("") + " FROM log_record WHERE agent_execution_id = ?"
 
-// ofBlocks is an SQL condition that leaves out block numbers that were used for events. Its part on
-// the column event equals the index's condition.
+// ofBlocks is an SQL condition on rows of blocks. It leaves out rows whose block number was used
+// for an event. The condition is also that of the index by seq, so that the index can be used.
 const ofBlocks = " AND b.event = 0 AND b.seq > 0"
 
 var (

@@ -28,8 +28,8 @@ const (
 
 var (
 	logEvents = statement.Read(recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos")
-	// logOpen selects the chunks of the open blocks. For each block, they are a separate range of
-	// the index.
+	// logOpen selects the chunks of the open blocks. The chunks of each block are one range of the
+	// index.
 	logOpen = statement.Read("SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
 		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
@@ -204,8 +204,8 @@ func (s *source) scan() []any {
 	}
 }
 
-// at returns the record for the chunk of a block that became the cut c. The parameter content is the
-// content of the whole block.
+// at returns the record of one chunk of a block. The chunk has the position, offset, time and nonce
+// of c, and the text content.
 func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

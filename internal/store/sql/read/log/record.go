@@ -47,7 +47,8 @@ func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]j
 	return all, err
 }
 
-// recordSize returns the approximate size of a record with its fields, in bytes.
+// recordSize returns the approximate size of a record, in bytes. It includes event fields that are
+// stored in an entry instead of the record's row.
 func recordSize(r *log.RecordRow) int {
 	if n, err := contents.ParseNamed(r.Of); r.Of != nil && err == nil {
 		return size(r.Record) + len(r.Of) + int(n.Length)

@@ -15,9 +15,9 @@ var (
 )
 
 // posOf returns the position of the first record of an execution whose seq is at least the given
-// one. There is no index by seq, so posOf uses bisection: a record with a higher position never has
-// a lower seq. If there are no chunks between that record and the end of the log, the first probe
-// finds it.
+// one. In a database without an index by seq, posOf uses bisection: a record with a higher position
+// never has a lower seq. If there are no chunks between that record and the end of the log, the
+// first probe finds it.
 func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
 	if v.Dialect.RecordsBySeq {
 		found, err = v.One(firstRecord, []any{execution[:], seq}, &pos)
@@ -49,8 +49,8 @@ func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found b
 	return pos, true, nil
 }
 
-// Both queries read an index backwards to the first match. The names of the event types are passed
-// as one text, so that the statement is always the same.
+// newestRecord and newestBlock read an index backwards to the first match. The names of the event
+// types are passed as one text, so that the statement is always the same.
 var (
 	newestRecord = statement.Read("SELECT seq FROM log_record WHERE agent_execution_id = ?1 AND pos <= ?2 AND ?3 LIKE '%,' || type || ',%' ORDER BY pos DESC LIMIT 1")
 	newestBlock  = statement.Read("SELECT b.seq FROM log_block b WHERE b.agent_execution_id = ?1" + ofBlocks +
