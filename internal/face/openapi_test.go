@@ -78,7 +78,7 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 }
 
 // TestOpenAPIDescribesLimits checks that the OpenAPI document names the status 429 for every
-// operation on an org. It also says which header contains the pause.
+// operation on an org. It also says which header contains the time to wait.
 func TestOpenAPIDescribesLimits(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {

@@ -281,7 +281,7 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 
 // TestOpenCallsAreAnsweredWhenTheUserSpeaks checks a user message that arrives through another API
 // while calls wait for results of the client. The message is answered. Each call gets a result that
-// says so.
+// says that the user has sent a message instead.
 func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()

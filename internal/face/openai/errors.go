@@ -48,7 +48,7 @@ func (e *Error) WriteTo(w http.ResponseWriter) {
 // codeContextLength is the code of the error for a conversation that is too long for the model.
 const codeContextLength = "context_length_exceeded"
 
-// finally sets what keeps OpenAI's official clients from repeating the request, and returns e.
+// finally marks e so that OpenAI's official clients do not repeat the request, and returns e.
 func (e *Error) finally() *Error {
 	e.final = true
 	return e

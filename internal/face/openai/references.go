@@ -53,8 +53,8 @@ type resolvedItem struct {
 	here, lost bool
 }
 
-// join returns the messages of a conversation that consists of the items, in their order. Adjacent items
-// may become one message: see transcript.
+// join returns the messages of a conversation that consists of the items, in their order. Adjacent
+// items may become one message: see transcript.
 func join(items []resolvedItem) []perdure.InputMessage {
 	var t transcript
 	for _, i := range items {

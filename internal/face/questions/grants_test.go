@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// calls returns a change that makes a question one about a call of a tool. It then applies the
-// other changes.
+// calls returns a change that makes a question ask for the approval of a call of the tool. The
+// returned change then applies the changes in the parameter change.
 func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Prompt, n.Details = perdure.QuestionApproval, tool, "", json.RawMessage(arguments)
