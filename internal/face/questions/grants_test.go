@@ -53,7 +53,7 @@ func (h *testServer) answered(id uuid.UUID) bool {
 }
 
 // TestAnApprovalIsRemembered checks grants of both scopes and of both kinds of match. It checks
-// which later questions they answer, what the log says, and that no question is then open.
+// which later questions they answer, how many questions stay open, and what the log says.
 func TestAnApprovalIsRemembered(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -148,8 +148,8 @@ func TestAGrantAnswersOpenQuestions(t *testing.T) {
 	})
 }
 
-// TestGrantsEnd checks that revoked and expired grants answer nothing, and which roles may revoke a
-// grant.
+// TestGrantsEnd checks that a revoked grant answers nothing, that an expired one is not listed, and
+// which roles may revoke a grant.
 func TestGrantsEnd(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

@@ -69,7 +69,7 @@ func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	return perdure.QuestionID(a.ID, key)
 }
 
-// rest suspends the run until the questions are answered.
+// rest suspends the run until one of the questions is answered.
 func (a asker) rest(ids ...uuid.UUID) {
 	a.h.T.Helper()
 	var all []perdure.Wait

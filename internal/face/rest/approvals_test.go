@@ -21,7 +21,7 @@ var wrongPolicies = map[string]string{
 }
 
 // TestThePolicyOfAStart checks that policies in starts and definitions are validated. An invalid
-// policy starts nothing. A valid one becomes a part of the input and stays unchanged.
+// policy starts and stores nothing. A valid one becomes a part of the input.
 func TestThePolicyOfAStart(t *testing.T) {
 	h := facetest.Open(t)
 	for wrong, field := range wrongPolicies {
