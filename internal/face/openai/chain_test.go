@@ -42,7 +42,7 @@ func (s *stage) prompt() string {
 	return strings.Join(lines, "\n")
 }
 
-// executions returns the number of executions in the store.
+// executions returns the number of executions of the default org.
 func (s *stage) executions() int {
 	s.t.Helper()
 	page, err := s.store.Executions(s.t.Context(), "default", store.ExecutionFilter{Limit: 100})
