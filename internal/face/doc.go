@@ -1,10 +1,10 @@
-// Package face assembles the API for clients from its rooms. Package front takes every request
-// first and guards every route. The rooms are rest (resources), sse and ws (logs, as events and
-// over WebSockets), durable (the Durable Streams protocol), pages (the web pages and the description
-// of the API) and openai (the OpenAI-compatible API). Rooms do not import each other. What they
-// share is in front, problem (errors), operation (operations of the OpenAPI document) and record
-// (the JSON of a log's records).
+// Package face assembles the HTTP API for clients from packages that serve one part each: rest
+// (resources), questions, links (pages of question links), sse and ws (logs, as events and over
+// WebSockets), durable (the Durable Streams protocol), pages (the web pages and the description of
+// the API) and openai (the OpenAI-compatible API). These packages do not import each other.
 //
-// The rooms contain no rules of their own: the engine decides, and the store's reading side and the
-// event log answer. docs/api.md describes the API.
+// Package front takes every request first and guards every route. The parts also share problem
+// (errors), operation (operations of the OpenAPI document) and record (the JSON of a log's
+// records). They decide nothing themselves: they send commands to the engine, and read the store
+// and the event log. docs/api.md describes the API.
 package face

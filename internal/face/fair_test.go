@@ -163,7 +163,7 @@ func TestStreamsReadInTheirOrgsShare(t *testing.T) {
 	entered := make(chan error, 1)
 	go func() { entered <- next.Enter(t.Context()) }()
 	untilWaiting(share, 2)
-	mine.Leave() // now the request has the place, and after it next
+	mine.Leave() // the request gets the place, and next gets it afterwards
 	if err := <-entered; err != nil {
 		t.Fatal(err)
 	}

@@ -58,9 +58,9 @@ func TestTwoServersNeverAssignTheSameSeq(t *testing.T) {
 	}
 }
 
-// TestAcceptedInputIsVisibleAtOnce checks that a filtered stream sends the events about the
-// creation, the start and the checkpoint of an execution at once. The full stream sends the event
-// about the model call before the first token.
+// TestAcceptedInputIsVisibleAtOnce checks that a filtered stream sends the events about the creation
+// and the start of an execution, and about its first entry and checkpoint, at once. The full stream
+// sends the event about the model call before any token is streamed.
 func TestAcceptedInputIsVisibleAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -47,7 +47,7 @@ func TestInterrupts(t *testing.T) {
 	c := h.Socket(x.ID)
 	c.Send("interrupt", `{"reason":"enough"}`)
 	c.Send("interrupt", `{"why":"enough"}`)
-	if m := c.Next(); m.Type != "error" || m.Data.Code != "invalid_argument" { // the first one has no answer
+	if m := c.Next(); m.Type != "error" || m.Data.Code != "invalid_argument" { // the server answers only the second message
 		t.Errorf("another member is answered %+v", m)
 	}
 	r := h.Claim()

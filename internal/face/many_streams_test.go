@@ -55,11 +55,11 @@ func (c *readCounter) forget() {
 	c.pages, c.heads, c.asked = map[uuid.UUID]int{}, map[uuid.UUID]int{}, 0
 }
 
-// lossyHints is a Notifier that does not say that its hints are never lost.
+// lossyHints wraps a Notifier so that the server must expect hints to be lost.
 type lossyHints struct{ notify.Notifier }
 
-// countReads returns a change of the configuration, with which the server's log reads through the
-// readCounter c.
+// countReads returns a change of a server's configuration. With it, the server reads its logs
+// through the readCounter c, and gets hints from what the function hints returns.
 func countReads(c *readCounter, hints func(notify.Notifier) notify.Notifier) func(*face.Config) {
 	return func(config *face.Config) {
 		c.LogReader = config.Engine.Read()

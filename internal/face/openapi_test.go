@@ -78,7 +78,7 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 }
 
 // TestOpenAPIDescribesLimits checks that the OpenAPI document names the status 429 for every
-// operation on an org. It also says which header contains the pause.
+// operation on an org. It also says which header contains the time to wait.
 func TestOpenAPIDescribesLimits(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -108,7 +108,8 @@ func TestOpenAPIDescribesLimits(t *testing.T) {
 	}
 }
 
-// TestAnswersMatchTheOpenAPIDocument checks that every response matches the OpenAPI document.
+// TestAnswersMatchTheOpenAPIDocument checks that the tested responses match their schemas in the
+// OpenAPI document.
 func TestAnswersMatchTheOpenAPIDocument(t *testing.T) {
 	h := open(t)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(h.Call("GET", "./openapi.json", "").Body))

@@ -65,8 +65,8 @@ func (s *stranger) whole(h *testServer, id uuid.UUID, w way, want heldLog, reset
 	return s.proxy.given()
 }
 
-// cutOff lets the stranger read a log. The first connection is cut after at bytes, the second after
-// a random number of bytes, and the third never.
+// cutOff lets the stranger read a log. The parameter at is the number of bytes after which the first
+// connection is cut. The second is cut after a random number of bytes, and the third never.
 func (s *stranger) cutOff(h *testServer, id uuid.UUID, w way, at int64, chance *rand.Rand) answer {
 	s.t.Helper()
 	second := chance.Int64N(2*at + 500)

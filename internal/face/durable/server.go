@@ -23,7 +23,7 @@ const executionsPath = "executions/"
 type server struct {
 	*front.Front
 	Log     *eventlog.Log
-	streams *durablestream.Streams // the general streams
+	streams *durablestream.Streams // the streams that clients write
 }
 
 // Register registers the routes of the streams for all methods. The handler refuses methods that

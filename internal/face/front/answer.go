@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// answer is the response writer of a request. It records whether the response has started, and sets
-// a write deadline for each piece. A client that does not read must not keep its response in
-// memory. The server clears the deadline for the next request.
+// answer is the response writer of a request. It records whether the response has started. It sets
+// a write deadline for each piece of the response, because a client that does not read would
+// otherwise keep the response in memory. The server clears the deadline for the next request.
 type answer struct {
 	http.ResponseWriter
 	c       *http.ResponseController
@@ -31,8 +31,9 @@ func (a *answer) code() int {
 // reader that makes progress is not disconnected in the middle of a large response.
 const PieceBytes = 64 << 10
 
-// WriteHeader keeps the request's place in its org's share of the processor, because the body is
-// encoded later. For a WebSocket, which has no body, it frees the place.
+// WriteHeader implements [http.ResponseWriter]. The request keeps its place in its org's share of
+// the processor, because the body is encoded later. For a WebSocket, which has no body, WriteHeader
+// frees the place.
 func (a *answer) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		a.visit.Leave()
@@ -50,7 +51,7 @@ func (a *answer) Write(b []byte) (n int, err error) {
 	}
 	for first := true; err == nil && (first || len(b) > 0); first = false {
 		piece := b[:min(len(b), PieceBytes)]
-		_ = a.c.SetWriteDeadline(time.Now().Add(a.timeout)) // without a deadline, a slow reader is waited for
+		_ = a.c.SetWriteDeadline(time.Now().Add(a.timeout)) // if this fails, the write may block forever
 		var wrote int
 		wrote, err = a.ResponseWriter.Write(piece)
 		n, b = n+wrote, b[len(piece):]
@@ -58,8 +59,9 @@ func (a *answer) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// FlushError implements the flushing of http.ResponseController. A response that is flushed before
-// its first byte is a stream.
+// FlushError sends what was written; http.ResponseController calls it. It frees the request's place
+// in its org's share of the processor, because a response that is flushed before its first byte is
+// a stream.
 func (a *answer) FlushError() error {
 	a.visit.Leave()
 	return a.c.Flush()

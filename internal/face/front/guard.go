@@ -171,14 +171,14 @@ func refusal(c Caller, access Access, org string) *problem.Problem {
 // errors have a different JSON shape. The front checks requests to a tree like those to a route
 // with the access Client.
 type Tree interface {
-	// Owns reports whether the room serves a path.
+	// Owns reports whether the tree serves a path.
 	Owns(path string) bool
-	// Routes returns the patterns of all routes of the room's [Mux].
+	// Routes returns the patterns of all routes of the tree.
 	Routes() []string
 	// Route returns the pattern that a request matches, without the method; "" if the request matches
 	// none.
 	Route(r *http.Request) string
-	// Refuse sends a problem as an error in the room's own shape.
+	// Refuse sends a problem as an error in the tree's own JSON shape.
 	Refuse(w http.ResponseWriter, p *problem.Problem)
 	http.Handler
 }

@@ -22,12 +22,12 @@ type requestBody struct {
 func (k *requestBody) Read(b []byte) (int, error) {
 	if !k.began {
 		k.began = true
-		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // without a deadline, the read may block forever
+		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // if this fails, the read may block forever
 	}
 	n, err := k.ReadCloser.Read(b)
 	k.bytes += int64(n)
 	if errors.Is(err, io.EOF) {
-		_ = k.c.SetReadDeadline(time.Time{}) // the response has no read deadline
+		_ = k.c.SetReadDeadline(time.Time{}) // clears the deadline: the response needs none
 		if ended := k.ended; ended != nil {
 			k.ended = nil
 			if err := ended(); err != nil {
@@ -44,6 +44,6 @@ func (k *requestBody) Close() error { return nil }
 // otherwise see a connection reset instead of the response.
 func (k *requestBody) drain(w http.ResponseWriter) {
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // without a deadline, the copy is still bounded
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // if this fails, only the size of the copy is limited
 	_, _ = io.Copy(io.Discard, io.LimitReader(k.ReadCloser, 8*BodyLimit))
 }

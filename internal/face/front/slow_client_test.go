@@ -80,8 +80,8 @@ func TestHeadersHaveTheirTime(t *testing.T) {
 	}
 }
 
-// TestDecompressionBombsAreRefused checks that compressed, deeply nested and numerically huge
-// bodies get 400, and no execution is created.
+// TestDecompressionBombsAreRefused checks that bodies that are compressed, deeply nested or invalid,
+// or contain huge numbers, get 400. No execution is created.
 func TestDecompressionBombsAreRefused(t *testing.T) {
 	h := open(t)
 	bomb := strings.Repeat("[", 4<<20)

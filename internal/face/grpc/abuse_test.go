@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding/gzip" // the program registers it, too, because it exports traces
+	"google.golang.org/grpc/encoding/gzip" // registers the compressor, as the exporter of traces does in the program
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -185,7 +185,7 @@ func TestTooManyCallsOnAConnection(t *testing.T) {
 	w := start(t)
 	x := w.wire(t)
 	sent := make(chan struct{})
-	go func() { // the server answers meanwhile
+	go func() { // the server answers while the calls are sent
 		defer close(sent)
 		for range 1100 {
 			x.call("WorkerDispatch/StreamData")

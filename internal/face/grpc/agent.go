@@ -56,7 +56,7 @@ func (s *agentService) Commit(ctx context.Context, m *perdurev1.CommitRequest) (
 	return doCommit(ctx, commit)
 }
 
-// doCommit sends a commit to the engine. All calls that write to an execution use it.
+// doCommit sends a commit to the engine. All calls that commit to an execution use it.
 func doCommit(ctx context.Context, commit perdure.Commit) (*perdurev1.CommitResponse, error) {
 	c := callerOf(ctx)
 	commit.Eager.Embedded = c.Embedded

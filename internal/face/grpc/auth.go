@@ -27,8 +27,8 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (Principal, error)
 }
 
-// Limiter is an Authenticator that also limits the rate of a key's calls. Heartbeats are never
-// limited, because a limit must not cost a worker its leases.
+// Limiter is implemented by an Authenticator that also limits the rate of a key's calls. Heartbeats
+// are never limited, because a worker that sends none loses its leases.
 type Limiter interface {
 	// Request counts a call of the key. Error: rate_limited if the key has made too many calls.
 	Request(key *perdure.APIKey) error

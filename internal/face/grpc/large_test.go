@@ -332,7 +332,7 @@ func TestAnUploadFailsWithItsContent(t *testing.T) {
 
 // TestAnUploadThatDidNotArriveWholeIsSentAgain checks the error of an upload that arrived
 // incompletely. The code is unavailable if the client has sent the whole content, so that the client
-// retries. The code is invalid_argument if the client's content is shorter than it said.
+// retries. The code is invalid_argument if the content is shorter than the client has announced.
 func TestAnUploadThatDidNotArriveWholeIsSentAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

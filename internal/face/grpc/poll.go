@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// waitFor calls poll, which waits for claims. If the server begins to stop, waitFor ends the poll
-// and returns no claims.
+// waitFor calls poll, which waits for claims. If the server begins to stop, waitFor ends the poll. If
+// the poll has found no claims by then, waitFor returns none, and no error.
 func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Poll, poll func(context.Context, perdure.Poll) ([]T, error)) ([]T, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()

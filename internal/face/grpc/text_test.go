@@ -8,7 +8,7 @@ import (
 )
 
 // TestTextsThatAreNoUTF8 checks that a commit with a string that is not UTF-8 gets
-// invalid_argument, and that a frame with such a place and stream is still accepted.
+// invalid_argument. A frame is accepted although its place and stream contain such strings.
 func TestTextsThatAreNoUTF8(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

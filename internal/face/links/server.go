@@ -57,8 +57,8 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 }
 
 // follow finds the question to which the request's token leads. It returns nil after it has sent
-// an error page: if the token is unknown, the link has ended or cannot be read, or the client's
-// address has tried too many tokens.
+// an error page. That is so if the token is unknown, the link has ended or cannot be read, the
+// link's key has made too many requests, or the client's address has tried too many tokens.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	address := s.PeerAddress(r)
 	if wait := s.wrong.wait(address); wait > 0 {

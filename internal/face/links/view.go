@@ -26,7 +26,7 @@ type view struct {
 	Voter     string
 	AskedAt   string
 	ExpiresAt string
-	Needed    string // says how many votes are needed; "" for one
+	Needed    string // says how many of the needed votes are given; "" if one is enough
 	Details   []member
 	Problem   string
 	// Unshown is the reason why the page does not show the question's details; "" if it shows
@@ -88,8 +88,9 @@ func (v *visit) ask(status int, given *form) {
 	v.render(v.w, status, page)
 }
 
-// addDetails adds the details of the question to the page. If the hash of the details differs
-// from the hash in the question, the details are not shown, and the question can only be denied.
+// addDetails adds the details of the question to the page. It sets page.Unshown instead if the
+// details are missing or too large, if the worker that stores them is not connected, or if their
+// hash differs from the hash in the question.
 func (v *visit) addDetails(page *view) error {
 	q := v.Question
 	if ref := questions.LargeDetails(q); ref != nil && ref.Length > tooLarge && !q.OnWorker() {

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Config configures the API. All fields are required except Stop, Recheck, Voter and the fields
-// that are only for WebSockets.
+// Config configures the API. All fields are required except Stop, Recheck, Read, Voter and the
+// fields that are only for WebSockets.
 type Config struct {
 	Engine *engine.Engine
 	Log    *eventlog.Log

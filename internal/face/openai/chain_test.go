@@ -42,7 +42,7 @@ func (s *stage) prompt() string {
 	return strings.Join(lines, "\n")
 }
 
-// executions returns the number of executions in the store.
+// executions returns the number of executions of the default org.
 func (s *stage) executions() int {
 	s.t.Helper()
 	page, err := s.store.Executions(s.t.Context(), "default", store.ExecutionFilter{Limit: 100})
@@ -281,7 +281,7 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 
 // TestOpenCallsAreAnsweredWhenTheUserSpeaks checks a user message that arrives through another API
 // while calls wait for results of the client. The message is answered. Each call gets a result that
-// says so.
+// says that the user has sent a message instead.
 func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()

@@ -120,7 +120,7 @@ func TestACompactedConversationGoesOn(t *testing.T) {
 	// The conversation continues after the response.
 	s.create(after(o.ID) + `"input":"And now?"`).object()
 	s.wantPrompt("system: Be kind.\nuser: I am Ada.\nuser: [summary]Ada greeted me.\nuser: Who am I?\nassistant: Ada.\nuser: And now?")
-	// An item can be named by its id.
+	// A create request can refer to the compaction by its id.
 	var named struct{ ID string }
 	if err := json.Unmarshal(list.Data[2], &named); err != nil {
 		t.Fatal(err)

@@ -96,8 +96,9 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from yields the items that follow the place at in reading order, one response at a time. For
-// the zero place it yields all items. If newest is set, the reading order is newest first.
+// from yields the items that a reader of the conversation sees after the place at, one response at a
+// time. If at has no items, it yields all items. If newest is set, the reader begins at the newest
+// item.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)

@@ -11,9 +11,9 @@ import (
 // input.
 const maxRepeated = 1_000
 
-// fresh removes items that the conversation already contains from an input that answers all open
-// calls. In each round of a tool loop, some clients send the user's message and the results of
-// earlier rounds again.
+// fresh returns the items of an input without those that the conversation already contains. In each
+// round of a tool loop, some clients send the user's message and the results of earlier rounds
+// again. An input that does not answer all open calls stays unchanged.
 func (b *beginning) fresh(ctx context.Context, head conversationHead, items []resolvedItem) ([]resolvedItem, error) {
 	if len(head.open) == 0 || !answersAll(items, head.open) {
 		return items, nil

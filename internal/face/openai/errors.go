@@ -48,7 +48,7 @@ func (e *Error) WriteTo(w http.ResponseWriter) {
 // codeContextLength is the code of the error for a conversation that is too long for the model.
 const codeContextLength = "context_length_exceeded"
 
-// finally sets what keeps OpenAI's official clients from repeating the request, and returns e.
+// finally marks e so that OpenAI's official clients do not repeat the request, and returns e.
 func (e *Error) finally() *Error {
 	e.final = true
 	return e
@@ -76,7 +76,8 @@ func notFound(format string, args ...any) *Error {
 func noResponse(id string) *Error { return notFound("Response with id '%s' not found.", id) }
 
 // codes maps the engine's error codes to errors of this API. A conflict that a retry does not solve
-// gets another status than 409, because the official clients repeat a request after 409.
+// gets the status 400, because the official clients repeat a request after 409. The errors about the
+// answer to a question have 409; verdict.refused tells clients not to repeat the request.
 var codes = map[perdure.Code]struct {
 	status int
 	typ    string
@@ -100,8 +101,8 @@ var codes = map[perdure.Code]struct {
 	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
 }
 
-// ErrorOf creates an Error for an error code of the engine. The parameter status is used for codes
-// that are not in the map codes.
+// ErrorOf creates an Error for an error code of the engine. If status is 0, the map codes determines
+// the status.
 func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
 	e := &Error{Status: status, Type: typeServer, Message: message}
 	name := string(code)

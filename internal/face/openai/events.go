@@ -212,8 +212,8 @@ func (f *fold) grow(c logfold.Change) {
 	case c.Kind == logfold.PartClosed:
 		f.close(g, g.text.String())
 	case c.Kind == logfold.PartWithdrawn && !g.closed:
-		// A closed part loses its text when the task that streamed it is retried. The output's
-		// item of that part is withdrawn.
+		// The item of a part that was closed before is withdrawn when the log says that its task is
+		// retried: see own.
 		f.withdraw(func(other *growing) bool { return other == g })
 	}
 }

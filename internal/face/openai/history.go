@@ -133,8 +133,9 @@ func encoded(v ...any) []byte {
 	return raw
 }
 
-// end returns the history at the end of a response. It is zero if no client can continue from the
-// response.
+// end returns the history at the end of a response. It is zero if the response failed or was
+// cancelled, or if the history at the end of its input is not known. The response can then be
+// continued only by its id.
 func (f *fold) end() store.History {
 	known := f.request.History
 	if known == nil || f.status != statusCompleted && f.status != statusIncomplete {

@@ -156,7 +156,7 @@ func TestACallWithoutAnID(t *testing.T) {
 	}
 }
 
-// path returns the conversation that ends with a response, one line per message.
+// path returns the conversation of a response's execution, one line per message.
 func (s *stage) path(id string) []string {
 	s.t.Helper()
 	s.lastResponse = id

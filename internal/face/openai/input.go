@@ -43,7 +43,7 @@ type readItem struct {
 	messages []perdure.InputMessage
 }
 
-// parseInput parses a text or items. References are resolved later.
+// parseInput parses the parameter input: a text, or a list of items. References are resolved later.
 func parseInput(r *request, raw json.RawMessage) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -197,8 +197,8 @@ func (i givenItem) output(at string) ([]perdure.Part, error) {
 	return []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: i.CallID, Parts: parts}}, err
 }
 
-// reasoning converts the readable text of a reasoning item. Signed reasoning is not sent back,
-// because providers accept it only in the conversation in which it was made.
+// reasoning converts the readable text of a reasoning item to a part. If the item also has
+// encrypted_content, opener.open later replaces the part by the provider's signed block.
 func (i givenItem) reasoning(at string) ([]perdure.Part, error) {
 	var texts []string
 	for _, of := range []struct {

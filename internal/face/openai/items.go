@@ -60,7 +60,7 @@ type Content struct {
 	ImageURL string
 	Detail   string // level of detail of an image
 
-	// FileData, FileURL and FileID: a file has one of the three.
+	// A file has one of FileData, FileURL and FileID.
 	FileData, FileURL, FileID, Filename string
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// withoutMCP checks calls of tools that workers run against the types of the official client,
-// because the schema of Open Responses has no such calls. It returns the value with each of them
-// replaced by a function call.
+// withoutMCP checks calls of tools that workers run, and approval requests, against the types of the
+// official client, because the schema of Open Responses has neither. It returns the value with each
+// of them replaced by a function call.
 func withoutMCP(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {

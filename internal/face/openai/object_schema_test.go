@@ -1,8 +1,8 @@
 package openai_test
 
 // withoutExceptions replaces the two members of a response object for which the published shape
-// allows less than a create request may request. The schema of text.format must be null there,
-// although OpenAI repeats it and its clients read it. Allowed tools may only have type function.
+// allows less than a create request. In the published shape, the schema of text.format must be null,
+// although OpenAI repeats it and its clients read it. Allowed tools must have type function.
 func withoutExceptions(v any) any {
 	object, isObject := v.(map[string]any)
 	if !isObject {

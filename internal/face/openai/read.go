@@ -143,7 +143,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 	}
 }
 
-// take1 applies one item of the log to the fold.
+// take1 applies one item of the log to the fold. If the item ends the response, it calls noteEnd.
 func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	before := f.ended()
 	f.last = max(f.last, item.Cursor.Pos)

@@ -53,8 +53,8 @@ type resolvedItem struct {
 	here, lost bool
 }
 
-// join returns the messages of a conversation that consists of the items, in their order. Adjacent items
-// may become one message: see transcript.
+// join returns the messages of a conversation that consists of the items, in their order. Adjacent
+// items may become one message: see transcript.
 func join(items []resolvedItem) []perdure.InputMessage {
 	var t transcript
 	for _, i := range items {
@@ -144,7 +144,8 @@ func noItem(i readItem) *Error {
 	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
 }
 
-// item returns the stored item to which an item_reference points.
+// item returns the stored item that i refers to by its id. The item i is an item_reference or a call
+// of a tool that a worker has run.
 func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error) {
 	place, ok := placeOf(i.id)
 	if !ok || i.whole && place.prefix != prefixToolCall {
@@ -173,8 +174,8 @@ func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error)
 }
 
 // origin returns the entry of the stored item that has the same id as the item i. It returns the
-// entry only if the input also refers to the item's response. By this entry, join recognises the
-// items that belong to one model message.
+// entry only if an earlier item of the input refers to the same response. By this entry, join
+// recognises the items that belong to one model message.
 func (r *references) origin(i readItem) uuid.UUID {
 	place, ok := placeOf(i.id)
 	f := r.responses[place.response]
@@ -184,9 +185,10 @@ func (r *references) origin(i readItem) uuid.UUID {
 	return f.items[place.index].entry
 }
 
-// response returns a response, and reads each response only once. A response that its client has
-// deleted is not found. A response that the client did not want stored is found only for calls of
-// tools that workers ran, because no client has their complete results.
+// response returns a response, and reads each response only once. A response in a conversation that
+// still exists is always found. Of other responses, one that its client has deleted is not found.
+// One that the client did not want stored is found only for calls of tools that workers ran, because
+// no client has their complete results.
 func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
 	if f := r.responses[id]; f != nil {
 		return f, nil

@@ -102,8 +102,8 @@ func with(members string) string { return `{"model":"test/m","input":"a",` + mem
 
 func input(items string) string { return `{"model":"test/m","input":[` + items + `]}` }
 
-// TestUnknownResponsesAre404 checks that a response that does not exist, belongs to another org or
-// was deleted gets 404, also as a stream.
+// TestUnknownResponsesAre404 checks that a response that does not exist, is not stored, belongs to
+// another org or was deleted gets 404, also as a stream.
 func TestUnknownResponsesAre404(t *testing.T) {
 	s := newStage(t)
 	o := s.create(`"input":"a"`).object()

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// chain is the newest response on a WebSocket, if that response is not stored. Only the next create
-// request on the same WebSocket can continue from it.
+// chain is the newest of those responses on a WebSocket that are not stored. Only create requests on
+// the same WebSocket can continue from it.
 type chain struct {
 	id string
 	// The fields below are set only if the response is a warm-up, which has no execution. from is the
@@ -39,8 +39,9 @@ func (n *chain) continues(c *creation) error {
 	return nil
 }
 
-// ended updates the chain after a response has ended. If the response failed, the chain forgets the
-// response from which the failed one had continued.
+// ended updates the chain after a response has ended. A response that is not stored becomes the
+// newest. If the response failed, the chain forgets the response from which the failed one had
+// continued.
 func (n *chain) ended(c creation, f *fold) {
 	switch {
 	case f.status == statusFailed:

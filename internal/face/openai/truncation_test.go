@@ -79,7 +79,8 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatFillsTheWindow checks that an answer that filled the window is incomplete.
+// TestAnAnswerThatFillsTheWindow checks that an answer that fills the model's context window becomes
+// an incomplete response.
 func TestAnAnswerThatFillsTheWindow(t *testing.T) {
 	s := newStage(t, stops(says("one"), perdure.StopContextLength))
 	o := s.create(`"input":"a"`).object()

@@ -18,8 +18,8 @@ const bodyValues = 1_000_000
 var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
 
 // unmarshal decodes a request body. To validate a body, huma first decodes it into an any. In that
-// call, unmarshal checks the text, and decodes only values that are not nested deeper than any
-// schema describes.
+// call, unmarshal checks the text, and decodes null in place of values that are nested too deep for
+// any schema to describe them.
 func unmarshal(raw []byte, v any) error {
 	if _, first := v.(*any); first {
 		var refused *perdure.Error

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// calls returns a change that makes a question one about a call of a tool. It then applies the
-// other changes.
+// calls returns a change that makes a question ask for the approval of a call of the tool. The
+// returned change then applies the changes in the parameter change.
 func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Prompt, n.Details = perdure.QuestionApproval, tool, "", json.RawMessage(arguments)
@@ -53,7 +53,7 @@ func (h *testServer) answered(id uuid.UUID) bool {
 }
 
 // TestAnApprovalIsRemembered checks grants of both scopes and of both kinds of match. It checks
-// which later questions they answer, what the log says, and that no question is then open.
+// which later questions they answer, how many questions stay open, and what the log says.
 func TestAnApprovalIsRemembered(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -148,8 +148,8 @@ func TestAGrantAnswersOpenQuestions(t *testing.T) {
 	})
 }
 
-// TestGrantsEnd checks that revoked and expired grants answer nothing, and which roles may revoke a
-// grant.
+// TestGrantsEnd checks that a revoked grant answers nothing, that an expired one is not listed, and
+// which roles may revoke a grant.
 func TestGrantsEnd(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

@@ -54,7 +54,7 @@ func (h *testServer) start(prompt string) asker {
 	return asker{h.Claim(), h}
 }
 
-// ask asks a question with details. Its kind is defined by the agent.
+// ask asks a question with details. Unless change sets the kind, it is a kind of the agent's own.
 func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	a.h.T.Helper()
 	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"plan": "` + key + `"}`)}
@@ -69,7 +69,7 @@ func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	return perdure.QuestionID(a.ID, key)
 }
 
-// rest suspends the run until the questions are answered.
+// rest suspends the run until one of the questions is answered.
 func (a asker) rest(ids ...uuid.UUID) {
 	a.h.T.Helper()
 	var all []perdure.Wait

@@ -9,8 +9,8 @@ import (
 )
 
 // TestARepeatedFormIsTakenOnce checks that a form that is submitted twice is one vote, and that the
-// page says that the vote counts. The questions need another vote or are decided, have a value as
-// answer or not, and belong to REMOTE and LOCAL runs.
+// page shows the outcome of the vote both times. The questions need one vote or two, and belong to a
+// REMOTE and a LOCAL run.
 func TestARepeatedFormIsTakenOnce(t *testing.T) {
 	each(t, func(h *testServer) {
 		_, ann := h.newKey("ann", perdure.KeyApprover)

@@ -156,7 +156,8 @@ func TestALinkDeniesWithAReason(t *testing.T) {
 	}
 }
 
-// TestLinksEnd checks each way in which a link ends. All of them get the page of an unknown token.
+// TestLinksEnd checks each way in which a link ends. Afterwards the link gets the page of an unknown
+// token, and no longer votes.
 func TestLinksEnd(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -218,7 +219,7 @@ func TestALinkOutlivesOtherVotes(t *testing.T) {
 }
 
 // TestALinkRefusesWhatItsKeyMayNot checks that no link is created for a key that may not answer the
-// question. A link also allows no vote that its key is not allowed.
+// question. The key of a link can cast no vote with the link that it could not cast without it.
 func TestALinkRefusesWhatItsKeyMayNot(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)

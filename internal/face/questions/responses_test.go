@@ -20,8 +20,8 @@ type output struct {
 
 // TestAResponseThatAsks checks a run of the Responses API that waits for a question. Its response
 // stays in progress, and shows the question as a message that says how to answer. A create request
-// that waits for the end returns then. After the answer the response completes, and still has the
-// message.
+// that waits for the end of the response returns when the question is asked. After the answer the
+// response completes, and still has the message.
 func TestAResponseThatAsks(t *testing.T) {
 	h := open(t)
 	created := make(chan facetest.Reply, 1)

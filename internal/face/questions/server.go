@@ -1,5 +1,5 @@
 // Package questions serves the questions of an org: lists, single questions with their details,
-// answers, a stream of changes, and grants.
+// answers, a stream of changes, grants, and the creation of links to questions.
 package questions
 
 import (

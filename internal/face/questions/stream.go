@@ -144,8 +144,8 @@ func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *even
 	return out.json("question", q)
 }
 
-// eventWriter writes server-sent events to a client. A write fails if the client does not read
-// the event within the write timeout.
+// eventWriter writes server-sent events to a client. A write fails if the client does not read a
+// piece of the event within the write timeout.
 type eventWriter struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController
@@ -177,7 +177,7 @@ func (e *eventWriter) event(name string, data []byte) error {
 	b = append(b, "\n\n"...)
 	for len(b) > 0 {
 		piece := b[:min(len(b), front.PieceBytes)]
-		_ = e.c.SetWriteDeadline(time.Now().Add(e.timeout)) // without a deadline, a slow reader is waited for
+		_ = e.c.SetWriteDeadline(time.Now().Add(e.timeout)) // if this fails, the write may block forever
 		if _, err := e.w.Write(piece); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ var wrongPolicies = map[string]string{
 }
 
 // TestThePolicyOfAStart checks that policies in starts and definitions are validated. An invalid
-// policy starts nothing. A valid one becomes a part of the input and stays unchanged.
+// policy starts and stores nothing. A valid one becomes a part of the input.
 func TestThePolicyOfAStart(t *testing.T) {
 	h := facetest.Open(t)
 	for wrong, field := range wrongPolicies {
@@ -50,8 +50,8 @@ func TestThePolicyOfAStart(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfAnotherKind checks the policy of a start of a kind other than the react agent, and that
-// of the definition that it names.
+// TestThePolicyOfAnotherKind checks the approval policies of an execution that is not a react agent:
+// the policy in the start, and that of the definition that the start names.
 func TestThePolicyOfAnotherKind(t *testing.T) {
 	h := facetest.Open(t)
 	for wrong, field := range wrongPolicies {
@@ -75,8 +75,9 @@ func TestThePolicyOfAnotherKind(t *testing.T) {
 	h.Call("POST", "/agent-executions", local+`"approvals":"allow"}`).Want(201, &x)
 }
 
-// TestAnExecutionShowsItsPolicies checks that a single execution of every kind shows the policies with
-// which it was started, also after its definition has changed, and that lists do not.
+// TestAnExecutionShowsItsPolicies checks that the response for one execution, of every kind, shows
+// the policies with which the execution was started. They stay the same when the definition
+// changes. Lists do not show them.
 func TestAnExecutionShowsItsPolicies(t *testing.T) {
 	h := facetest.Open(t)
 	var d struct{ ID string }

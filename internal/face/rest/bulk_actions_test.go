@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestBulkActions checks a bulk action from its count to its end, and its audit record.
+// TestBulkActions checks the count of the executions that match a bulk action, the action from its
+// creation to its end, and its audit record.
 func TestBulkActions(t *testing.T) {
 	h := open(t)
 	for i := range 3 {

@@ -49,7 +49,7 @@ type shownMessage struct {
 const maxCallBytes = 32 << 20
 
 // storedCall returns the stored data of a model call. Errors: not_found; conflict for a LOCAL
-// execution.
+// execution; unsupported if the server's program cannot rebuild model calls.
 func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execution, call perdure.StoredCall, err error) {
 	if x, err = s.execution(ctx, in.IDInput); err != nil {
 		return nil, call, err
@@ -139,7 +139,7 @@ func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, erro
 	}
 }
 
-// toolsOf returns the tools that workers of the org have registered, followed by the built-in
+// toolsOf returns the tools that workers of the org have registered, followed by the other built-in
 // tools.
 func (s *server) toolsOf(ctx context.Context, org string) ([]perdure.ToolInfo, error) {
 	known, err := s.readWhole().Kinds(ctx, org)
@@ -242,8 +242,8 @@ type callBodyInput struct {
 	As string `query:"as" doc:"The provider whose request is shown; default the provider of the call."`
 }
 
-// callBody contains the body of the request that was sent to the model provider. It is sent to the
-// client unchanged.
+// callBody contains the body of a model call's request, as the code that calls a model provider
+// builds it. It is sent to the client unchanged.
 type callBody struct {
 	ContentType string `header:"Content-Type"`
 	Body        []byte

@@ -94,6 +94,6 @@ type uploadReader struct {
 }
 
 func (p *uploadReader) Read(b []byte) (int, error) {
-	_ = p.c.SetReadDeadline(time.Now().Add(time.Minute)) // without a deadline, the read may block forever
+	_ = p.c.SetReadDeadline(time.Now().Add(time.Minute)) // if this fails, the read may block forever
 	return p.r.Body.Read(b)
 }

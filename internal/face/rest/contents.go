@@ -98,13 +98,13 @@ type deadlineWriter struct {
 }
 
 func (p deadlineWriter) Write(b []byte) (int, error) {
-	_ = p.c.SetWriteDeadline(time.Now().Add(p.timeout)) // without a deadline, a slow reader is waited for
+	_ = p.c.SetWriteDeadline(time.Now().Add(p.timeout)) // if this fails, the write may block forever
 	return p.w.Write(b)
 }
 
-// The show functions below complete objects before they are sent in a response. They load
-// contents that are stored outside the objects' rows. Where a content is not loaded, they set its
-// length and hash instead.
+// The functions whose names begin with show complete objects before these are sent in a response.
+// They load contents that are stored outside the objects' rows. Where a content is not loaded, they
+// set its length and hash instead.
 
 func shown(place *json.RawMessage, ref *perdure.BlobRef, bytes *int64, sum *string) homes.Field {
 	return homes.Field{Place: place, Ref: ref, Bytes: bytes, Sum: sum}
@@ -134,8 +134,8 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 	return nil
 }
 
-// folded reports whether a blob was written while its execution was LOCAL. A blob of that time
-// that contains the content of an entry also contains the entry's metadata.
+// folded reports whether a blob was written while its execution was LOCAL. If such a blob contains
+// the content of an entry, it also contains the entry's metadata.
 func folded(x *perdure.Execution, ref *perdure.BlobRef) bool {
 	return ref.ID == perdure.ContentID(x.ID, ref.SHA256)
 }

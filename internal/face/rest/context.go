@@ -150,7 +150,7 @@ func (s *server) contextOf(ctx context.Context, x *perdure.Execution, leaf uuid.
 		}
 	}
 	seen, err := perdure.ContextOf(path)
-	if err == nil && seen.Compaction != nil && len(seen.LeftOut) == 0 { // the path then begins at the first entry that the compaction has kept
+	if err == nil && seen.Compaction != nil && len(seen.LeftOut) == 0 { // path may begin at the first entry that the compaction keeps
 		seen.LeftOut, err = s.read().LeftOut(ctx, x.ID, leaf)
 	}
 	return seen, err

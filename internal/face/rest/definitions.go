@@ -207,7 +207,7 @@ func (s *server) putDefinition(ctx context.Context, in *putDefinitionInput) (*de
 }
 
 // versionOf parses the value of an If-Match header: a version, which may be quoted like an ETag.
-// An empty header gives 0, which means any version.
+// An empty header, or the value *, gives 0, which means any version.
 func versionOf(match string) (int64, error) {
 	match = strings.Trim(strings.TrimPrefix(strings.TrimSpace(match), "W/"), `"`)
 	if match == "" || match == "*" {

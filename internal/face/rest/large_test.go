@@ -21,7 +21,7 @@ import (
 )
 
 // countingStore is a store that counts reads that load whole contents, except those of its lazy
-// reader. It also counts reads of a large blob that ask for more than one chunk. If seen is set,
+// reader. It also counts reads of a blob that ask for more than 256 KiB at once. If seen is set,
 // reads of a large blob block after the first chunks until seen is closed.
 type countingStore struct {
 	store.Store
@@ -149,8 +149,8 @@ func body(mark string, bytes int) json.RawMessage {
 	return json.RawMessage(`{"parts":[{"type":"text","text":` + string(text(mark, bytes-len(around))) + `}]}`)
 }
 
-// left checks that the member name of m was left out because of its size, and that its content can
-// be fetched by its hash.
+// left checks that m lacks the content of the member with the given name because of its size, and
+// that the content can be fetched by its hash.
 func (h *largeExecution) left(what string, m map[string]any, name string, content []byte) {
 	h.T.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()

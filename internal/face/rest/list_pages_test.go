@@ -101,9 +101,9 @@ func TestEnumsAreTakenInAnyCase(t *testing.T) {
 	}
 }
 
-// TestBodiesOfOtherTypes checks that a JSON body is accepted with the content types that tools send
-// by default, and refused with others. Bodies that are not JSON objects, or have unknown members,
-// are refused.
+// TestBodiesOfOtherTypes checks that a JSON body is accepted with a content type for JSON or one that
+// tools send by default, and refused with others. Bodies that are not JSON objects, or have unknown
+// members, are refused.
 func TestBodiesOfOtherTypes(t *testing.T) {
 	h := open(t)
 	body := `{"userPrompt":"hi",` + models + `}`

@@ -20,7 +20,7 @@ import (
 type workerContents struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[perdure.Hash][]byte
-	spoil bool // sends other bytes than the hash belongs to
+	spoil bool // the worker sends bytes that do not match the requested hash
 }
 
 func (s *workerContents) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
@@ -146,8 +146,8 @@ func (l *localExecution) get(rest string) []map[string]any {
 	return all
 }
 
-// withheld checks that the member name of m has the value "worker", with the length and the hash of
-// the content.
+// withheld checks that the member of m with the given name has the value "worker", and that m has
+// the length and the hash of the content.
 func (l *localExecution) withheld(what string, m map[string]any, name string, content []byte) {
 	l.T.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
@@ -181,7 +181,8 @@ func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	}
 	l.withheld("the task", l.get("/tasks")[0], "input", []byte(`"in"`))
 	l.withheld("the task", l.get("/tasks")[0], "result", l.large)
-	// The server shows no signal of a LOCAL execution, although it has the value until it is consumed.
+	// The server does not show the value of a signal to a LOCAL execution, although it stores the
+	// value until the signal is consumed.
 	l.Call("POST", l.Path(l.id, "/signal"), `{"signalName":"s","signalValue":{"secret":1}}`).Want(200, nil)
 	l.whole("the signal", l.get("/signals")[0], "signalValue", `"worker"`)
 

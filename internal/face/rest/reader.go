@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// reader is the part of the store that the operations of this room read.
+// reader is the part of the store that the operations of this package read.
 type reader interface {
 	store.ExecutionReader
 	store.CatalogReader

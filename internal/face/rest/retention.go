@@ -27,7 +27,7 @@ type periods struct {
 	Logs        string `json:"logs,omitempty" doc:"How long the log of an ended execution is kept; its entries stay. Default forever."`
 }
 
-// policy parses the periods. If r is nil, it returns the zero policy.
+// policy parses the periods. If r is nil, it returns nil.
 func (r *periods) policy() (*perdure.Retention, error) {
 	if r == nil {
 		return nil, nil

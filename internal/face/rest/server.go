@@ -1,6 +1,6 @@
 // Package rest serves the resources of an org: executions with their parts and contents,
-// definitions, keys, sessions, webhooks, retention, the audit log and the catalog. It also serves the list of
-// orgs, sign-in and health.
+// definitions, keys, sessions, webhooks, retention, the audit log and the catalog. It also serves
+// the list of orgs, sign-in and health.
 package rest
 
 import (

@@ -18,7 +18,8 @@ func (s *server) sessionRoutes() {
 }
 
 // sees reports whether the caller c may see a session of the caller's org. A client's key sees
-// only its own sessions. An admin's key sees all sessions except those of operators.
+// only its own sessions. An admin's key sees all sessions except those of operators. An operator sees
+// all sessions.
 func sees(c front.Caller, session *perdure.Session) bool {
 	switch {
 	case c.Operator:

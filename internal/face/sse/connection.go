@@ -104,4 +104,4 @@ func (o *hijackedConn) listen(left context.CancelCauseFunc) {
 	}
 }
 
-func (o *hijackedConn) close() { _ = o.Close() } // everything was already sent
+func (o *hijackedConn) close() { _ = o.Close() } // an error does not matter: the connection is not used any more

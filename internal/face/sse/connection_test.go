@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/face/sse"
 )
 
-// raw sends a request whose path is not normalised.
+// raw sends a GET request with the version proto of HTTP, and returns its connection.
 func (h *testServer) raw(proto, path string) net.Conn {
 	h.T.Helper()
 	host := strings.TrimPrefix(h.URL, "http://")

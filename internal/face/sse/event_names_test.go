@@ -12,12 +12,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tell creates a run whose log has an event of every type that a run of this test can have.
+// tell creates a run whose log has events of many types, from the creation of the run to its end.
 func tell(h *testServer) *run {
 	x := h.Start("")
 	r := h.Claim()
 	r.Say(userText("hi"))
-	r.Say(userText(strings.Repeat("x", 256<<10))) // over the limit with its surrounding JSON
+	r.Say(userText(strings.Repeat("x", 256<<10))) // together with its JSON, too large to be shown in an event
 	lease := r.Schedule("bash", "one")
 	r.Append(
 		frame{Lease: &lease, Type: perdure.EventTerminal, Stream: "stdout", Text: "out é"},
@@ -60,7 +60,7 @@ func TestEventsHaveTheirNames(t *testing.T) {
 			continue
 		}
 		if kind == "block.closed" {
-			found = found[len(found)-1:] // a chunk of a call's arguments also names the call
+			found = found[len(found)-1:] // not that of the call's arguments, which also has the call's id
 		}
 		if got := names(found[0].Fields); got != sorted(eventHead+want) {
 			t.Errorf("%s has\n%s\nwant\n%s", kind, got, sorted(eventHead+want))
@@ -204,7 +204,7 @@ func TestPositionsHaveTheirPrecedence(t *testing.T) {
 	// A log that may still grow is not at its end, so the server does not answer 204.
 	x := h.Start("")
 	first := h.Follow(h.Path(x.ID, "/stream")).Must()
-	h.Follow(h.Path(x.ID, "/stream"), "Last-Event-ID", first.ID) // 200
+	h.Follow(h.Path(x.ID, "/stream"), "Last-Event-ID", first.ID) // gets 200
 }
 
 // TestRenderedTextHasItsNames checks that a rendered stream has html events instead of token

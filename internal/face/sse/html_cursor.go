@@ -10,8 +10,8 @@ type cursorTracker struct {
 }
 
 // before returns the cursor directly before the cursor now, and records now as the last cursor. It
-// returns the zero cursor if that is unknown and needed is false. It reads the log only if needed
-// is true and some positions before now were skipped.
+// reads the log only if needed is true and some positions before now were skipped. If needed is
+// false, it returns the zero cursor for a cursor that it would have to read.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

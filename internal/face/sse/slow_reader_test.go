@@ -53,7 +53,7 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	<-reset // the connection was reset; it has not ended cleanly
 }
 
-// logWaiter is a log handler that closes the channel heard at the first log line with the message.
+// logWaiter is a log handler. At the first record with the given message, it closes heard.
 type logWaiter struct {
 	slog.Handler
 	message string

@@ -194,7 +194,7 @@ func TestPingsCarryTheCursor(t *testing.T) {
 	r := h.Claim()
 	s := h.Follow(h.Path(x.ID, "/stream"))
 	first := s.Must()
-	s.Must() // agent.started
+	s.Must() // the event agent.started
 	r.Task("bash", "one")
 	e := s.Must()
 	for e.Event != "ping" {

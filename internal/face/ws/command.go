@@ -216,9 +216,10 @@ func (k *socket) loaded(ctx context.Context, out eventsLoaded, items []eventlog.
 	return k.send(ctx, "events_loaded", out)
 }
 
-// goOn begins to follow the log once the client has loaded all pages. It starts at the position of
-// the first page that the client loaded. It therefore misses no event that was committed while the
-// client loaded the other pages.
+// goOn begins to follow the log once the client has loaded all pages. Pages that are loaded by seq
+// show the log as it is when they are read. After them, goOn starts at the position of the first
+// page, so that the client misses no event that was committed while it loaded the others. Pages that
+// are loaded by cursor follow one another in the log. After them, goOn starts at the end of the last.
 func (k *socket) goOn(ctx context.Context, at perdure.Cursor, more bool) {
 	if k.chain == nil {
 		k.chain = &at

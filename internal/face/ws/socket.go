@@ -93,7 +93,7 @@ type socket struct {
 	failed chan error
 
 	// The fields below are used only by the writing goroutine.
-	chain     *perdure.Cursor // position of the first page that the client loaded forwards; following starts there
+	chain     *perdure.Cursor // position from which goOn follows the log; nil if the client has loaded no page yet
 	following bool
 	pages     sentPages
 }
@@ -253,9 +253,9 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	return out.Close()
 }
 
-// close closes the socket with a code that tells the client whether to reconnect. Codes 1001 and
-// 1011 mean that it should reconnect. Code 1008 means that the client's key, org or session is no
-// longer valid.
+// close closes the socket with a code that tells the client whether to reconnect. Code 1001 means
+// that it should reconnect. Code 1008 means that the client's key, org or session is no longer
+// valid. After any other error, the connection is closed without a code.
 func (k *socket) close(err error) {
 	switch {
 	case errors.Is(err, front.ErrStopping):

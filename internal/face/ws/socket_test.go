@@ -58,7 +58,7 @@ func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	r.Say(userText("hi"))
 	c := h.Socket(x.ID)
 	old := h.Socket(x.ID)
-	first := old.Load(`{"limit":2}`).Data.FirstSeq // follows from now on
+	first := old.Load(`{"limit":2}`).Data.FirstSeq // from now on, the client follows the log
 	m := c.Load(`{"after_seq":0,"limit":3}`)
 	grown := int64(4)
 	for m.Data.HasMore {
