@@ -114,9 +114,9 @@ func (f form) object(fields []field) (json.RawMessage, error) {
 	return append(object, '}'), nil
 }
 
-// encoded returns the JSON of a text, a number or a boolean exactly as JSON.stringify writes it
-// in a browser. The same answer then has the same bytes whether it comes from the web user
-// interface or from a link's page.
+// encoded returns the JSON of a text, a number or a boolean as JSON.stringify writes it in a
+// browser, except that U+2028 and U+2029 are escaped. The same answer then has the same bytes
+// whether it comes from the web user interface or from a link's page.
 func encoded(value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
