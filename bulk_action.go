@@ -129,8 +129,8 @@ func (a *BulkAction) Takes(x *Execution) bool {
 	return a.Action.Takes(a.Statuses, x) && (!a.Filter.FailedTurn || x.TurnFailed())
 }
 
-// Takes reports whether the command has an effect on the execution x in its current state. x must have
-// one of the given statuses.
+// Takes reports whether the command has an effect on the execution x in its current state. It is false
+// if the status of x is not one of the given statuses.
 func (n BulkActionName) Takes(statuses []Status, x *Execution) bool {
 	return slices.Contains(statuses, x.Status) && (n != BulkRetry || x.Wait != nil && x.Wait.TakesSignal(RetrySignal))
 }

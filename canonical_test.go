@@ -31,7 +31,7 @@ func FuzzPlainCanonical(f *testing.F) {
 	})
 }
 
-// TestPlainInputsAreTakenAsPlain checks that plainCanonical accepts typical inputs of programs. It
+// TestPlainInputsAreTakenAsPlain checks that plainCanonical accepts typical inputs of tasks, and
 // refuses an array that is nested a million times.
 func TestPlainInputsAreTakenAsPlain(t *testing.T) {
 	for input, want := range map[string]string{

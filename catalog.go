@@ -85,8 +85,8 @@ type KindInfo struct {
 	Tags []string `json:"tags,omitempty" nullable:"false"`
 	// Providers are the model providers that the kind can call; nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty" nullable:"false"`
-	// Signals are the signals that an agent takes. If builds of the agent differ, a name occurs once
-	// for each schema, and a value must fit one of the schemas.
+	// Signals are the signals that an agent takes. If builds of the agent declare different schemas
+	// for a signal, its name occurs once for each schema. A value must fit one of them.
 	Signals []SignalSpec `json:"signals,omitempty" nullable:"false"`
 	// RegisteredAt is the last time at which a worker registered the kind. Workers register when
 	// they connect, so a kind that is served may have been registered long ago.

@@ -60,9 +60,9 @@ type CompactionRecord struct {
 	// Pinned are covered entries that the model still sees, before the summary. They are messages of
 	// the user or of the system.
 	Pinned []uuid.UUID `json:"pinned"`
-	// ResultBytes limits the text of each tool result, and the arguments of each tool call, before the
-	// compaction. It is a number of bytes. The model sees the head and the tail of longer ones. 0 means
-	// no limit.
+	// ResultBytes is the maximum number of bytes of each tool result's text, and of each tool call's
+	// arguments, in the entries before the compaction. If they are longer, the model sees their head
+	// and tail. 0 means no limit.
 	ResultBytes int              `json:"resultBytes,omitempty"`
 	Reason      CompactionReason `json:"reason"`
 	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter

@@ -164,8 +164,8 @@ func TestContextEntryMessage(t *testing.T) {
 	}
 }
 
-// TestCompactionConfig checks the limits of the settings. When two configurations are merged, each
-// field that is set replaces the other one.
+// TestCompactionConfig checks the limits of the settings. It also checks that a merge keeps a field
+// that only one of the two configurations sets.
 func TestCompactionConfig(t *testing.T) {
 	at := func(v float64) *perdure.CompactionConfig { return &perdure.CompactionConfig{At: &v} }
 	for v, ok := range map[float64]bool{0.1: true, 0.95: true, 0.09: false, 0.96: false, -1: false} {

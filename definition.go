@@ -210,7 +210,7 @@ const ReactKind = "react-agent"
 // start, and the user's prompt.
 type ReactInput struct {
 	UserPrompt   string        `json:"userPrompt"`
-	Parts        []Part        `json:"parts,omitempty"` // replaces UserPrompt if it is more than text
+	Parts        []Part        `json:"parts,omitempty"` // replaces UserPrompt if the prompt is more than text
 	SystemPrompt string        `json:"systemPrompt,omitempty"`
 	Models       []ModelConfig `json:"models"`
 	Tools        []string      `json:"tools"`

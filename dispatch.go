@@ -65,11 +65,12 @@ type Dispatch interface {
 	// MaxStreamedText bytes of it. Text that was removed from the log is not included. Errors:
 	// not_found; internal from a server that does not know the method.
 	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
-	// Ended returns the next page of heads of ended steps and tasks, ordered by the creation of their
-	// records. Errors: lease_lost, not_found; internal from a server that does not know the method.
+	// Ended returns the next page of descriptions ([EndedHead]) of ended steps and tasks, ordered by
+	// the creation of their records. Errors: lease_lost, not_found; internal from a server that does
+	// not know the method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
-	// Signals returns pending signals, oldest first. Their names match one of the patterns, and their
-	// order is greater than after. It returns at most limit signals, and about 1 MiB.
+	// Signals returns the pending signals whose name matches one of the patterns and whose Order is
+	// greater than after, oldest first. It returns at most limit signals, and about 1 MiB.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
 	// PutBlob uploads content that is larger than InlineLimit. The commit that refers to the content
@@ -191,7 +192,7 @@ type Poll struct {
 	Slots    int
 	Wait     time.Duration // how long to wait for work; 0 returns at once
 	// Local reports whether the worker has its own store under a stable id. Such a worker may claim
-	// new LOCAL executions, and those whose home it is.
+	// new LOCAL executions, and those whose content its store holds.
 	Local    bool
 	Embedded bool
 	// Ended requests that claims contain AgentClaim.Ended.
@@ -221,9 +222,9 @@ type AgentClaim struct {
 	Lease     Lease
 	Execution *Execution
 	LeaseFor  time.Duration
-	// Waited is a lower bound of the time from the request of the poll to the claim. With it, the
-	// worker counts the lease from the claim. The reply may arrive later than the lease ends, so its
-	// arrival cannot be used.
+	// Waited is a lower bound of the time from the request of the poll to the claim. The worker adds
+	// it to the time of its request, and counts the lease from there. It cannot count from the
+	// arrival of the reply, because the reply may be delayed for longer than the lease.
 	Waited     time.Duration
 	Woke       Woke
 	Checkpoint *Checkpoint // the newest checkpoint; nil if there is none
@@ -346,13 +347,14 @@ type Release struct {
 
 // AgentRelease returns the claim of one execution.
 //
-// Panic, if set, is the message of a panic. The crash guard counts it.
+// Panic, if set, is the message of a panic. The server counts panics, and fails the execution after
+// several in a row.
 //
 // Unfit, if set, is the reason why this worker cannot continue the execution, while another worker may
 // be able to. The server delays the next claim as it does after a lost worker. The number of such
 // releases has the same limit as the number of lost workers; at the limit, the execution fails with
-// Unfit as its error. Releases with Unfit are not crashes, so the crash guard does not isolate the
-// execution after them.
+// Unfit as its error. After several lost workers, the next worker of the execution may run no other
+// execution. Releases with Unfit do not have this effect.
 type AgentRelease struct {
 	Lease Lease
 	Panic string
@@ -370,7 +372,8 @@ type FinishReply struct {
 	Claim *AgentClaim
 }
 
-// Frame is what a stream sends at once: the next chunk of a block, or an event.
+// Frame is one item that an agent or a task's attempt streams to the server: the next chunk of a
+// block, or an event.
 type Frame struct {
 	// Lease is set if a task's attempt sends the frame, and AgentLease if the execution sends it.
 	// Exactly one of them is set.

@@ -1,8 +1,8 @@
 package perdure
 
 // InterruptSignal is the name of the signal that stops the current turn of an execution. The react
-// agent takes it; agents of other kinds have turns if their workers register the signal. Its value is
-// an [Interrupt].
+// agent takes it. An agent of another kind takes it only if its workers have registered it as a
+// signal of the kind. The value of the signal is an [Interrupt].
 const InterruptSignal = "perdure.interrupt"
 
 // MaxInterruptReason is the maximum length of Interrupt.Reason in bytes.

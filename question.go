@@ -144,7 +144,7 @@ type Question struct {
 	Details json.RawMessage `json:"details,omitempty"`
 	// DetailsBlob refers to the original details of the question, if they are over InlineLimit.
 	DetailsBlob *BlobRef `json:"-" wire:"-"`
-	// DetailsSHA256 is the hash that DetailsHash returns. An approval must contain it.
+	// DetailsSHA256 is the hash that DetailsHash returns. A vote that approves must contain it.
 	DetailsSHA256 Hash           `json:"detailsSha256"`
 	ExpiresAt     *Time          `json:"expiresAt,omitempty"`
 	Status        QuestionStatus `json:"status"`
@@ -192,8 +192,9 @@ type Answer struct {
 	// Withheld, if set, refers to the Decision in a LOCAL execution. Only the worker stores it: Value,
 	// Reason and changed details are empty here. The API shows the decision, or a ContentMark.
 	Withheld *WithheldContent `json:"withheld,omitempty" hidden:"true"`
-	// BareSHA256 is set for an approval in a LOCAL execution. It is the SHA-256 of the bytes of the
-	// approved details. The input of the permitted task must have the same hash.
+	// BareSHA256 is set for an approval in a LOCAL execution, whose details only the worker stores.
+	// It is the SHA-256 of the bytes of the approved details. The input of the permitted task must
+	// have the same hash.
 	BareSHA256 *Hash `json:"bareSha256,omitempty" wire:"-" hidden:"true"`
 	// ContentMark is set in responses of the API under the same condition as in Question.
 	ContentMark `wire:"-"`
@@ -222,8 +223,8 @@ type Vote struct {
 }
 
 // NewQuestion is a question that a commit asks. The id of the question is derived from Key. If a
-// question with the key exists, it must have the same kind, subject, schema and details, and it does
-// not change.
+// question with the key is already stored, it stays as it is, and the new question must have the
+// same kind, subject, schema and details.
 type NewQuestion struct {
 	QuestionTerms
 	Key     string

@@ -68,8 +68,8 @@ type QueueInfo struct {
 	// Waiting is the number of executions and tasks that a worker could claim now. Tasks that wait for
 	// the concurrency limit of their key are not counted.
 	Waiting int `json:"waiting"`
-	// OldestAt is the time from which the oldest of these has waited; nil if none is waiting. If
-	// Waiting is MaxQueueCount, an older one may exist.
+	// OldestAt is the time since which the oldest execution or task that Waiting counts has waited;
+	// nil if none is waiting. If Waiting is MaxQueueCount, an older one may exist.
 	OldestAt *Time `json:"oldestAt"`
 	// Running is the number of claimed executions and tasks.
 	Running int `json:"running"`

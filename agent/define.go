@@ -18,8 +18,8 @@ type Definition struct {
 	Unless []string
 }
 
-// Define creates an agent that is registered under the kind. The JSON Schema of the input is derived
-// from In.
+// Define creates an agent that a worker can register under the kind. The JSON Schema of the input is
+// derived from In.
 func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	return Definition{
 		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
@@ -37,7 +37,7 @@ func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	}
 }
 
-// DefineFunc creates an agent from a function, and registers it under the kind. See Define.
+// DefineFunc does the same as Define, for an agent that is a function.
 func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, error)) Definition {
 	return Define(kind, Func[In, Out](fn))
 }
