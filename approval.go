@@ -236,13 +236,14 @@ func CheckArguments(at string, arguments []byte) error {
 // Judgement is the decision of an execution's policies about a tool call.
 type Judgement struct {
 	Then ApprovalAction
-	// Rule is the rule that decided; nil if no rule applies, and the call is allowed. If a rule of the
-	// definition and a rule of the start both ask, Rule combines the stricter terms of the two.
+	// Rule is the rule that decided. It is nil if no rule applies; the call is then allowed. If a rule
+	// of the definition and a rule of the start both ask, Rule combines the stricter terms of the two.
 	Rule *ApprovalRule
 	// Number is the number of the rule that decided. The rules of the definition are counted first,
 	// from 0, then the rules of the start. Number is -1 if no rule applies.
 	Number int
-	// Requires is "confined" if one of the rules that apply requires it.
+	// Requires is "confined" if one of the rules that apply requires a worker that confines
+	// commands.
 	Requires string
 }
 

@@ -81,8 +81,8 @@ type ApprovalGrant struct {
 	DefinitionID *uuid.UUID `json:"agentDefinitionId,omitempty"`
 	// Subject is the name of the tool.
 	Subject string `json:"subject"`
-	// DetailsSHA256 is the hash of the call, as DetailsHash returns it. It is zero if the grant matches
-	// every call of the tool.
+	// DetailsSHA256 is the hash that DetailsHash returns for the approved call. It is zero if the grant
+	// matches every call of the tool.
 	DetailsSHA256 Hash `json:"detailsSha256,omitzero"`
 	// QuestionID is the question whose approval created the grant.
 	QuestionID uuid.UUID `json:"questionId"`

@@ -44,8 +44,8 @@ type Actor struct {
 	// RequestID is the id of the client's request. The response carries it in the header
 	// X-Request-Id.
 	RequestID string `json:"requestId,omitempty"`
-	// RemoteAddress is the peer of the connection. Behind a proxy it is the proxy's address. It is
-	// "local" for the data directory's socket.
+	// RemoteAddress is the network address of the client. Behind a proxy it is the proxy's address.
+	// It is "local" for the data directory's socket.
 	RemoteAddress string `json:"remoteAddress,omitempty"`
 }
 
@@ -57,10 +57,10 @@ type AuditRecord struct {
 	Action AuditAction `json:"action"`
 	// SubjectID is the id of the changed object; for a link, it is the id of the link's question. It
 	// is nil for an org, a queue and the org's retention. SubjectName is the name of a key or queue,
-	// the slug of a definition, the key's name of a session, a webhook's URL without the query, the
-	// verdict on a question, the tool of a grant, the command of a bulk action or the id of an org.
-	// For a new link it is the name of the link's key. For revoked links it is the id of their key,
-	// or "all links". For the org's retention it is "".
+	// the slug of a definition, the id of an org, or a webhook's URL without the query. For a
+	// session or a new link it is the name of the session's or link's key. For revoked links it is
+	// the id of their key, or "all links". For an answer it is the verdict, for a grant the tool,
+	// and for a bulk action the command. For the org's retention it is "".
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
 	// Before and After are the SHA-256 of the changed object's JSON before and after the change. Before

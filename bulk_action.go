@@ -101,7 +101,8 @@ type BulkError struct {
 
 // BulkCount is the number of executions that a bulk action with a given filter would apply to.
 type BulkCount struct {
-	// Matched is the number, at most MaxBulkExecutions. More reports that more executions match.
+	// Matched is the number of executions that match the filter, at most MaxBulkExecutions. More
+	// reports that there are more than that.
 	Matched int  `json:"matched"`
 	More    bool `json:"more"`
 }

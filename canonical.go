@@ -119,7 +119,7 @@ func (p *plainParser) number() bool {
 }
 
 // text copies a string and returns the bytes between its quotes. ok is false if the string is not
-// simple.
+// simple, as plainCanonical defines it.
 func (p *plainParser) text() (inside []byte, ok bool) {
 	from := p.at
 	for p.at++; p.at < len(p.in); p.at++ {

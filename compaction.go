@@ -66,7 +66,7 @@ type CompactionRecord struct {
 	ResultBytes int              `json:"resultBytes,omitempty"`
 	Reason      CompactionReason `json:"reason"`
 	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter
-	// estimate the context before and after the compaction.
+	// are estimates of the number of tokens of the context before and after the compaction.
 	Messages     int `json:"messages"`
 	TokensBefore int `json:"tokensBefore"`
 	TokensAfter  int `json:"tokensAfter"`
@@ -127,7 +127,7 @@ type CompactionConfig struct {
 	// At is the fraction of the model's window, less its maximum output, at which the conversation is
 	// compacted. It is from MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
 	At *float64 `json:"at,omitempty"`
-	// Off turns off automatic compaction. A client can still ask for one.
+	// Off turns off automatic compaction. A client can still ask for a compaction.
 	Off *bool `json:"off,omitempty"`
 }
 

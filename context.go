@@ -36,7 +36,7 @@ type LeftOut struct {
 	Last  uuid.UUID `json:"last"`
 	// Entries is the number of entries from First to Last.
 	Entries int `json:"entries"`
-	// Why is the reason: always LeftOutByCompaction.
+	// Why is the reason why the entries are left out: always LeftOutByCompaction.
 	Why string `json:"why"`
 	// EntryID is the compaction whose summary replaces the entries.
 	EntryID uuid.UUID `json:"entryId"`

@@ -35,8 +35,8 @@ func compacted(t interface{ Fatal(...any) }, r perdure.CompactionRecord) perdure
 
 // TestContextOfProperties checks the context of random paths with compactions. It has the pinned
 // entries, the newest compaction, the entries that the compaction keeps and those after it, in this
-// order. Together with the parts that are left out, it is the whole path. A second call returns the
-// same.
+// order. Together with the entries that are left out and the older compactions, these are all
+// entries of the path.
 func TestContextOfProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var path []perdure.Entry

@@ -34,16 +34,17 @@ type Dispatch interface {
 	// reports what has happened. WatchLeases returns when ctx ends or the connection breaks; the caller
 	// then calls it again. Errors: unavailable; internal from a server that does not know the method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
-	// Release returns claims. Executions and tasks become PENDING at once. An attempt that had not
-	// started is not counted.
+	// Release returns claims. The claimed executions and tasks become PENDING at once. An attempt
+	// that had not started is not counted.
 	Release(ctx context.Context, r Release) error
 
-	// Commit is the one atomic write of an execution. A repeated commit with the same fence and
-	// number returns the first reply. Errors: lease_lost, invalid_argument, invalid_transcript,
-	// conflict (a block is incomplete), idempotency_key_reused, payload_too_large.
+	// Commit stores changes of an execution in one atomic write. A repeated commit with the same
+	// fence and number returns the first reply. Errors: lease_lost, invalid_argument,
+	// invalid_transcript, conflict (a block is incomplete), idempotency_key_reused,
+	// payload_too_large.
 	Commit(ctx context.Context, c Commit) (CommitReply, error)
-	// FinishTask ends an attempt. A repeated call returns the first reply. Errors: lease_lost,
-	// conflict, payload_too_large.
+	// FinishTask ends an attempt of a task. A repeated call returns the first reply. Errors:
+	// lease_lost, conflict, payload_too_large.
 	FinishTask(ctx context.Context, f TaskFinish) (FinishReply, error)
 	// Append stores chunks of blocks, and events, which agents and task attempts have sent. Each reply
 	// holds the number of bytes of the block that the server now has.
@@ -242,8 +243,8 @@ type AgentClaim struct {
 	// Again are the signals that were taken since the newest checkpoint, in the order in which they
 	// were taken. A function that is entered again receives them again.
 	Again []Signal
-	// SignalsTo is an order of signals: Signals contains every pending signal up to it. It is 0 if this
-	// is unknown.
+	// SignalsTo is a Signal.Order: Signals contains every pending signal up to this order. It is 0 if
+	// the order is unknown.
 	SignalsTo int64
 	// Kept reports whether the claim continues a goroutine that its worker has parked (see the type
 	// Kept). Such a claim leaves out the data that the worker has: input, output, gate, checkpoint,
@@ -261,7 +262,7 @@ type Kept struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.
 	At CommitNumber
-	// Seen is an order of signals: the worker knows every pending signal up to it.
+	// Seen is a Signal.Order: the worker knows every pending signal up to this order.
 	Seen int64
 }
 

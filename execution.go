@@ -20,7 +20,7 @@ type Execution struct {
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
 	Output          json.RawMessage `json:"output"`
-	// InputBytes and the fields below it give the length and the hash of input and output. They are for
+	// InputBytes and the fields below it are the length and the hash of input and output. They are for
 	// clients that do not receive the contents.
 	InputBytes   int64  `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string `json:"inputSha256,omitempty" wire:"-"`

@@ -10,7 +10,7 @@ const MaxInterruptReason = 4 << 10
 
 // Interrupt is the value of an InterruptSignal.
 type Interrupt struct {
-	// Reason is shown in the log.
+	// Reason says why the turn was stopped. The log shows it.
 	Reason string `json:"reason,omitempty"`
 }
 

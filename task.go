@@ -182,7 +182,7 @@ type Task struct {
 	MaxAttempts int             `json:"maxAttempts"`
 	Input       json.RawMessage `json:"input"`
 	Result      json.RawMessage `json:"result"`
-	// InputBytes and the fields below it give the length and the hash of input and result. They are for
+	// InputBytes and the fields below it are the length and the hash of input and result. They are for
 	// clients that do not receive the contents.
 	InputBytes   int64           `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string          `json:"inputSha256,omitempty" wire:"-"`

@@ -99,7 +99,7 @@ type Delivery struct {
 	// is sending the delivery, it is the time from which another server may send it.
 	NextAttemptAt *Time `json:"nextAttemptAt,omitempty"`
 	// ResponseStatus and ResponseBody are from the endpoint's newest response. ResponseBody has only
-	// its first bytes. If there was no response, Error says why.
+	// the first MaxDeliveryAnswer bytes of the body. If there was no response, Error says why.
 	ResponseStatus int    `json:"responseStatus,omitempty"`
 	ResponseBody   string `json:"responseBody,omitempty"`
 	Error          string `json:"error,omitempty"`

@@ -43,8 +43,9 @@ type WorkerInfo struct {
 	// Embedded reports whether the worker is part of a server's process.
 	Embedded     bool `json:"embedded"`
 	RegisteredAt Time `json:"registeredAt"`
-	// LastSeenAt is when a server last recorded contact with the worker; it may be WorkerSeenEvery too
-	// early. Connected reports whether that is less than WorkerPresence ago.
+	// LastSeenAt is when a server last recorded contact with the worker. The last contact may have
+	// been up to WorkerSeenEvery later. Connected reports whether LastSeenAt is less than
+	// WorkerPresence ago.
 	LastSeenAt Time `json:"lastSeenAt"`
 	Connected  bool `json:"connected"`
 	// Holding is the number of executions and tasks that the worker has claimed, at most MaxQueueCount.

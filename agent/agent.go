@@ -194,8 +194,8 @@ type Stream interface {
 	Data(data any)
 	// Error sends an event of type error.
 	Error(message string, code perdure.Code)
-	// SetPlace sets the position in the conversation to which the content belongs that is sent after
-	// the call.
+	// SetPlace sets the position in the conversation. Content that is sent after the call belongs to
+	// it.
 	SetPlace(perdure.Place)
 }
 

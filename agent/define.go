@@ -81,8 +81,8 @@ type TaskContext interface {
 	// Progress records the progress of the attempt. Clients see it in the list of tasks after the
 	// worker's next heartbeat. It counts as a call of Heartbeat.
 	Progress(v any)
-	// Heartbeat reports that the task's code is still running. The option HeartbeatTimeout requires
-	// this.
+	// Heartbeat reports that the task's code is still running. A task with the option
+	// HeartbeatTimeout must call Heartbeat or Progress before each such time has passed.
 	Heartbeat()
 }
 

@@ -66,8 +66,8 @@ func digestScenario() agenttest.Scenario {
 }
 
 // TestLoopOutlastsCrashes checks the output of a loop of three pages, each with a task, a sleep of
-// an hour and a signal, and that the sleeps take three hours in all. agenttest.All then runs the
-// scenario again with crashes, lost leases, duplicate calls and without parking.
+// an hour and a signal. It also checks that the sleeps take three hours in all. agenttest.All then
+// runs the scenario again with crashes, lost leases, duplicate calls and without parking.
 func TestLoopOutlastsCrashes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := digestScenario()
