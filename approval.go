@@ -19,7 +19,7 @@ const (
 	ApprovalAllow ApprovalAction = "allow"
 	// ApprovalAsk asks a question of kind approval, and runs the call once it is approved.
 	ApprovalAsk ApprovalAction = "ask"
-	// ApprovalDeny answers the call with an error.
+	// ApprovalDeny does not run the call. The result of the call is an error.
 	ApprovalDeny ApprovalAction = "deny"
 )
 
@@ -71,7 +71,7 @@ type ApprovalRule struct {
 type ApprovalPolicy []ApprovalRule
 
 // RequiresConfined is the value of ApprovalRule.Requires that requires a worker that confines
-// commands.
+// commands, that is, runs them in a sandbox.
 const RequiresConfined = "confined"
 
 // readyPolicies are the predefined policies, by the name that a definition or a start of an execution
@@ -122,8 +122,9 @@ const (
 	maxApprovalBytes = 64 << 10
 )
 
-// Check returns an error if the policy is invalid. It does not check whether the schemas compile.
-// Errors: invalid_argument.
+// Check returns an error if the policy is invalid. It does not check whether the schemas in When
+// compile. The parameter at is the name of the policy's field, for the error. Errors:
+// invalid_argument.
 func (p ApprovalPolicy) Check(at string) error {
 	if len(p) > maxApprovalRules {
 		return FieldErrorf(at, "has %d rules, and %d are allowed", len(p), maxApprovalRules)
@@ -215,11 +216,12 @@ type ApprovalCall struct {
 	Turn      int             `json:"turn"`
 }
 
-// Approvals are the policies of an execution as of its start. They never change.
+// Approvals are the policies about tool calls that an execution received at its start. They never
+// change.
 type Approvals struct {
-	// Definition is the policy of the execution's definition, and Start the policy of its start. Each
-	// is judged separately, and the stricter action counts. So a start can only tighten the policy of
-	// its definition.
+	// Definition is the policy of the execution's definition. Start is the policy in the request that
+	// started the execution. Each of them judges a call separately, and the stricter of the two
+	// actions counts. So a start can only tighten the policy of its definition.
 	Definition ApprovalPolicy `json:"definition,omitempty"`
 	Start      ApprovalPolicy `json:"start,omitempty"`
 }
@@ -234,13 +236,14 @@ func CheckArguments(at string, arguments []byte) error {
 // Judgement is the decision of an execution's policies about a tool call.
 type Judgement struct {
 	Then ApprovalAction
-	// Rule is the rule that decided; nil if no rule applies, and the call is allowed. If a rule of the
-	// definition and a rule of the start both ask, Rule combines the stricter terms of the two.
+	// Rule is the rule that decided. It is nil if no rule applies; the call is then allowed. If a rule
+	// of the definition and a rule of the start both ask, Rule combines the stricter terms of the two.
 	Rule *ApprovalRule
 	// Number is the number of the rule that decided. The rules of the definition are counted first,
 	// from 0, then the rules of the start. Number is -1 if no rule applies.
 	Number int
-	// Requires is "confined" if one of the rules that apply requires it.
+	// Requires is "confined" if one of the rules that apply requires a worker that confines
+	// commands.
 	Requires string
 }
 
@@ -266,9 +269,9 @@ func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessa
 	return decided, nil
 }
 
-// With returns the judgement after a further policy has judged the same call. The policy can only
-// tighten the judgement. Number does not change, because a clearance names a rule of the execution's
-// own policies. Errors: those of fits.
+// With returns the judgement after the further policy p has judged the same call. The policy p can
+// only make the judgement stricter. Number stays the same, because a [Clearance] can name only a
+// rule of the execution's own policies. Errors: those of fits.
 func (j Judgement) With(p ApprovalPolicy, call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
 	if err != nil {
@@ -302,7 +305,8 @@ func (p ApprovalPolicy) first(tool string, call json.RawMessage, fits func(schem
 	return -1, nil
 }
 
-// stricter returns the stricter of the judgement and the rule r, which also applies to the call.
+// stricter returns the judgement j, or that of the rule r with this number if r is stricter. If
+// both ask, it combines them. The rule r must apply to the call.
 func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 	requires := j.Requires
 	if r.Requires != "" {
@@ -322,11 +326,11 @@ func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 type Gate struct {
 	// SHA256 is the hash of the policies' JSON.
 	SHA256 Hash `json:"sha256"`
-	// Tools are the tools that some rule does not simply allow, in the form of ApprovalRule.Tools. A
-	// task whose kind is the name of such a tool needs a clearance.
+	// Tools are the elements of ApprovalRule.Tools of the rules that do not simply allow a call. A
+	// task whose kind matches one of them needs a [Clearance].
 	Tools []string `json:"tools"`
-	// Policies are the policies of an execution of any kind but the react agent. The input of a react
-	// agent contains its policies.
+	// Policies are the execution's policies. They are nil for an execution of the react agent,
+	// because its input contains them.
 	Policies *Approvals `json:"policies,omitempty"`
 }
 
@@ -350,8 +354,8 @@ func (a Approvals) Gate() *Gate {
 	return &Gate{SHA256: sha256.Sum256(raw), Tools: tools}
 }
 
-// Approvals returns the policies of the execution about tool calls, as of its start. They are empty if
-// every call is allowed. Error: internal, if a stored input does not decode.
+// Approvals returns the policies about tool calls that the execution received at its start. They are
+// empty if every call is allowed. Error: internal, if the execution's stored input does not decode.
 func (x *Execution) Approvals() (Approvals, error) {
 	if x.Gate != nil && x.Gate.Policies != nil {
 		return *x.Gate.Policies, nil

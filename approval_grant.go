@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// GrantScope says for which runs a grant answers questions.
+// GrantScope says for which runs a grant (a remembered approval) answers questions.
 type GrantScope string
 
 const (
@@ -18,7 +18,7 @@ const (
 	GrantDefinition GrantScope = "definition"
 )
 
-// GrantMatch says for which tool calls a grant answers questions.
+// GrantMatch says for which tool calls a grant (a remembered approval) answers questions.
 type GrantMatch string
 
 const (
@@ -37,8 +37,8 @@ const (
 	AnsweredByGrant = "grant"
 )
 
-// Remember is a request in an approval: the approval shall also answer later questions about similar
-// calls.
+// Remember is the part of an approving vote that requests a grant: the approval shall also answer
+// later questions about similar calls.
 type Remember struct {
 	Scope GrantScope `json:"scope"`
 	Match GrantMatch `json:"match"`
@@ -81,8 +81,8 @@ type ApprovalGrant struct {
 	DefinitionID *uuid.UUID `json:"agentDefinitionId,omitempty"`
 	// Subject is the name of the tool.
 	Subject string `json:"subject"`
-	// DetailsSHA256 is the hash of the call, as DetailsHash returns it. It is zero if the grant matches
-	// every call of the tool.
+	// DetailsSHA256 is the hash that DetailsHash returns for the approved call. It is zero if the grant
+	// matches every call of the tool.
 	DetailsSHA256 Hash `json:"detailsSha256,omitzero"`
 	// QuestionID is the question whose approval created the grant.
 	QuestionID uuid.UUID `json:"questionId"`

@@ -41,10 +41,11 @@ type Actor struct {
 	KeyID *uuid.UUID `json:"keyId"`
 	// Name is the name of the API key, or "token", or "process".
 	Name string `json:"name"`
-	// RequestID is the id that the response carried in X-Request-Id.
+	// RequestID is the id of the client's request. The response carries it in the header
+	// X-Request-Id.
 	RequestID string `json:"requestId,omitempty"`
-	// RemoteAddress is the peer of the connection. Behind a proxy it is the proxy's address. It is
-	// "local" for the data directory's socket.
+	// RemoteAddress is the network address of the client. Behind a proxy it is the proxy's address.
+	// It is "local" for the data directory's socket.
 	RemoteAddress string `json:"remoteAddress,omitempty"`
 }
 
@@ -54,14 +55,16 @@ type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID and SubjectName identify the changed object. For a key or a definition they are its id
-	// and name. A session has the name of its key, and a webhook its URL without the query. For a
-	// queue, SubjectName is its name, for a bulk action "cancel" or "retry", and for an org the org's
-	// id. For the org's policy they are nil and "".
+	// SubjectID is the id of the changed object; for a link, it is the id of the link's question. It
+	// is nil for an org, a queue and the org's retention. SubjectName is the name of a key or queue,
+	// the slug of a definition, the id of an org, or a webhook's URL without the query. For a
+	// session or a new link it is the name of the session's or link's key. For revoked links it is
+	// the id of their key, or "all links". For an answer it is the verdict, for a grant the tool,
+	// and for a bulk action the command. For the org's retention it is "".
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
 	// Before and After are the SHA-256 of the changed object's JSON before and after the change. Before
-	// is empty for a created object, and After for a deleted one. For the org's policy, Before is
+	// is empty for a created object, and After for a deleted one. For the org's retention, Before is
 	// always empty.
 	Before string `json:"beforeSha256,omitempty"`
 	After  string `json:"afterSha256,omitempty"`

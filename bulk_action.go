@@ -101,7 +101,8 @@ type BulkError struct {
 
 // BulkCount is the number of executions that a bulk action with a given filter would apply to.
 type BulkCount struct {
-	// Matched is the number, at most MaxBulkExecutions. More reports that more executions match.
+	// Matched is the number of executions that match the filter, at most MaxBulkExecutions. More
+	// reports that there are more than that.
 	Matched int  `json:"matched"`
 	More    bool `json:"more"`
 }
@@ -129,8 +130,8 @@ func (a *BulkAction) Takes(x *Execution) bool {
 	return a.Action.Takes(a.Statuses, x) && (!a.Filter.FailedTurn || x.TurnFailed())
 }
 
-// Takes reports whether the command has an effect on the execution x in its current state. x must have
-// one of the given statuses.
+// Takes reports whether the command has an effect on the execution x in its current state. It is false
+// if the status of x is not one of the given statuses.
 func (n BulkActionName) Takes(statuses []Status, x *Execution) bool {
 	return slices.Contains(statuses, x.Status) && (n != BulkRetry || x.Wait != nil && x.Wait.TakesSignal(RetrySignal))
 }

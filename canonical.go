@@ -8,11 +8,12 @@ import (
 // deepest is the maximum nesting depth that plainCanonical accepts.
 const deepest = 32
 
-// plainCanonical returns the canonical form (RFC 8785) of simple JSON, faster than the full rules
-// do. Simple JSON is ASCII, with whole numbers of at most 15 digits and only escapes that the
-// canonical form keeps. Names in its objects are unique and have no escapes. For other JSON, and
-// for invalid JSON, ok is false and the caller applies the full rules. The fast path pays because
-// every task needs a key and most inputs of tasks are simple.
+// plainCanonical returns the canonical form (RFC 8785) of simple JSON. It is faster than code that
+// applies all rules. Simple JSON is ASCII, with whole numbers of at most 15 digits and only escapes
+// that the canonical form keeps. Names in its objects are unique and have no escapes. For other
+// JSON, and for invalid JSON, ok is false and the caller applies all rules. This fast path is
+// useful because the key of each task needs the canonical form of the task's input, and most inputs
+// are simple.
 func plainCanonical(input []byte) (out []byte, ok bool) {
 	p := plainParser{in: input, out: make([]byte, 0, len(input))}
 	if !p.value(0) {
@@ -44,7 +45,8 @@ func (p *plainParser) peek() byte {
 	return p.in[p.at]
 }
 
-// take consumes c if it is the next byte.
+// take consumes c and copies it to p.out, if c is the next byte after white space. It reports
+// whether it did so.
 func (p *plainParser) take(c byte) bool {
 	if p.peek() != c || c == 0 {
 		return false
@@ -117,7 +119,7 @@ func (p *plainParser) number() bool {
 }
 
 // text copies a string and returns the bytes between its quotes. ok is false if the string is not
-// simple.
+// simple, as plainCanonical defines it.
 func (p *plainParser) text() (inside []byte, ok bool) {
 	from := p.at
 	for p.at++; p.at < len(p.in); p.at++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// FuzzPlainCanonical checks plainCanonical. If it accepts an input, its result equals the canonical
-// form by the full rules, and the input has no number that these rules refuse.
+// FuzzPlainCanonical checks plainCanonical. If it accepts an input, its result equals that of
+// package jcs, and the input has no number that checkNumbers refuses.
 func FuzzPlainCanonical(f *testing.F) {
 	for _, seed := range []string{
 		`{"b":1, "a" : [ true , {"z":null,"y":"x\n\"\\\t"} ], "aa":-12, "":{} }`, `[]`, ` 0 `, `-0`, `01`, `[1,]`, `{"a":1,"a":2}`, `{"a":1,}`,
@@ -31,7 +31,7 @@ func FuzzPlainCanonical(f *testing.F) {
 	})
 }
 
-// TestPlainInputsAreTakenAsPlain checks that plainCanonical accepts typical inputs of programs. It
+// TestPlainInputsAreTakenAsPlain checks that plainCanonical accepts typical inputs of tasks, and
 // refuses an array that is nested a million times.
 func TestPlainInputsAreTakenAsPlain(t *testing.T) {
 	for input, want := range map[string]string{

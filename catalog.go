@@ -35,7 +35,7 @@ type ModelInfo struct {
 	ID    string `json:"id"`
 	Price Price  `json:"price"`
 	// Window is the number of tokens of the model's context window, and MaxOutput the maximum number of
-	// tokens of an answer. Both are absent if they are unknown.
+	// tokens of the model's answer. Both are absent if they are unknown.
 	Window    int `json:"window,omitempty"`
 	MaxOutput int `json:"maxOutput,omitempty"`
 }
@@ -81,12 +81,12 @@ type KindInfo struct {
 	// OutputSchema is the JSON Schema of an agent's output or a task's result, as the newest
 	// registration stated it.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// Tags are words by which lists find the kind.
+	// Tags are words by which clients filter lists of kinds.
 	Tags []string `json:"tags,omitempty" nullable:"false"`
 	// Providers are the model providers that the kind can call; nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty" nullable:"false"`
-	// Signals are the signals that an agent takes. If builds of the agent differ, a name occurs once
-	// for each schema, and a value must fit one of the schemas.
+	// Signals are the signals that an agent takes. If builds of the agent declare different schemas
+	// for a signal, its name occurs once for each schema. A value must fit one of them.
 	Signals []SignalSpec `json:"signals,omitempty" nullable:"false"`
 	// RegisteredAt is the last time at which a worker registered the kind. Workers register when
 	// they connect, so a kind that is served may have been registered long ago.

@@ -20,12 +20,12 @@ type Commit struct {
 	// log.
 	StopTask []uuid.UUID
 	// Questions are the questions to ask. A question whose key is already stored is not asked again.
-	// Withdraw contains ids of questions that need no answer any more. A question of these that is
-	// still open becomes withdrawn.
+	// Withdraw contains ids of questions that need no answer any more. Each of them that is still
+	// open becomes withdrawn.
 	Questions []NewQuestion
 	Withdraw  []uuid.UUID
-	// Decisions are the decisions about questions that the worker of a LOCAL execution has stored. The
-	// server replaces them by their hashes.
+	// Decisions name the questions whose decisions the worker of a LOCAL execution has stored. The
+	// server then keeps only the hashes of these decisions.
 	Decisions []StoredDecision
 	// Blocks are the final lengths of the blocks that close with the commit.
 	Blocks  []BlockEnd
@@ -33,8 +33,8 @@ type Commit struct {
 	// Eager offers free task slots of this worker for the tasks that the commit schedules.
 	Eager Eager
 	Place Place
-	// Chose records which alternative each wait has chosen. A function that is entered again reads this
-	// record.
+	// Chose records which alternative was met in each wait for one of several conditions. A function
+	// that is entered again reads this record.
 	Chose []Choice
 	// Keeps is set on a commit that suspends if the worker parks the goroutine. That worker then has
 	// the first claim on the execution, and its next claim holds only new data. Nil means that the
@@ -56,8 +56,8 @@ type Eager struct {
 type NewEntry struct {
 	Entry
 	Blob *BlobRef
-	// Covers is set on a compaction of a LOCAL execution, because the entry's metadata stays on the
-	// worker.
+	// Covers is set on a compaction of a LOCAL execution. The server does not receive the entry's
+	// metadata there, because the content of a LOCAL execution stays on its worker.
 	Covers *CompactionRange
 }
 
@@ -69,8 +69,8 @@ type NewTask struct {
 	Key       string // as returned by DefaultTaskKey or CallerTaskKey
 	Options   TaskOptions
 	Place     Place
-	// Clearance is the reason why the task may run. It is needed if the execution's gate guards the
-	// task's kind.
+	// Clearance is the reason why the task may run. It is needed if the execution's approval
+	// policies guard the task's kind.
 	Clearance *Clearance
 }
 
@@ -166,7 +166,7 @@ type TaskFinish struct {
 	Blocks   []BlockEnd
 	Events   []NewEvent
 	// Parked reports whether this worker has parked the goroutine of the execution and has a free slot
-	// for it. If the end of the task wakes the execution, the reply then holds the claim of the
+	// for it. If the end of the task meets the execution's wait, the reply then holds the claim of the
 	// execution.
 	Parked   bool
 	Embedded bool

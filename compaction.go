@@ -60,13 +60,13 @@ type CompactionRecord struct {
 	// Pinned are covered entries that the model still sees, before the summary. They are messages of
 	// the user or of the system.
 	Pinned []uuid.UUID `json:"pinned"`
-	// ResultBytes limits the text of each tool result, and the arguments of each tool call, before the
-	// compaction. It is a number of bytes. The model sees the head and the tail of longer ones. 0 means
-	// no limit.
+	// ResultBytes is the maximum number of bytes of each tool result's text, and of each tool call's
+	// arguments, in the entries before the compaction. If they are longer, the model sees their head
+	// and tail. 0 means no limit.
 	ResultBytes int              `json:"resultBytes,omitempty"`
 	Reason      CompactionReason `json:"reason"`
 	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter
-	// estimate the context before and after the compaction.
+	// are estimates of the number of tokens of the context before and after the compaction.
 	Messages     int `json:"messages"`
 	TokensBefore int `json:"tokensBefore"`
 	TokensAfter  int `json:"tokensAfter"`
@@ -127,7 +127,7 @@ type CompactionConfig struct {
 	// At is the fraction of the model's window, less its maximum output, at which the conversation is
 	// compacted. It is from MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
 	At *float64 `json:"at,omitempty"`
-	// Off turns off automatic compaction. A client can still ask for one.
+	// Off turns off automatic compaction. A client can still ask for a compaction.
 	Off *bool `json:"off,omitempty"`
 }
 

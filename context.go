@@ -36,7 +36,7 @@ type LeftOut struct {
 	Last  uuid.UUID `json:"last"`
 	// Entries is the number of entries from First to Last.
 	Entries int `json:"entries"`
-	// Why is the reason: always LeftOutByCompaction.
+	// Why is the reason why the entries are left out: always LeftOutByCompaction.
 	Why string `json:"why"`
 	// EntryID is the compaction whose summary replaces the entries.
 	EntryID uuid.UUID `json:"entryId"`
@@ -46,12 +46,12 @@ type LeftOut struct {
 const LeftOutByCompaction = "compaction"
 
 // ContextOf returns the context of a path. The path is in order, and begins at the root or at any
-// entry before the newest compaction's Pinned and KeepFrom. It depends only on the path, so each
-// attempt of a model call and each reader gets the same context:
+// entry before the newest compaction's Pinned and KeepFrom. The context depends only on the path,
+// so each attempt of a model call and each reader gets the same context:
 //
 //   - Without a compaction, the context is the path.
 //   - With compactions, the newest one applies. The context is its pinned entries, the compaction
-//     itself, the entries from KeepFrom up to it, and the entries after it.
+//     itself, the entries from KeepFrom up to the compaction, and the entries after the compaction.
 //
 // Error: invalid_transcript, if the newest compaction does not fit the path.
 func ContextOf(path []Entry) (Context, error) {

@@ -96,8 +96,8 @@ func checkCut(t *rapid.T, cut perdure.Part, text string, limit int) {
 	}
 }
 
-// TestContextEntryCutsCalls checks that a model sees the head and the tail of long arguments before a
-// compaction. The arguments of an entry without a limit are complete.
+// TestContextEntryCutsCalls checks that a model sees only the head and the tail of long arguments in
+// an entry before a compaction. The arguments of an entry without a limit are complete.
 func TestContextEntryCutsCalls(t *testing.T) {
 	raw := `{"content":"` + strings.Repeat("x", 100_000) + `"}`
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "c", Name: "n", RawArguments: raw, Arguments: json.RawMessage(raw)}

@@ -35,8 +35,8 @@ func compacted(t interface{ Fatal(...any) }, r perdure.CompactionRecord) perdure
 
 // TestContextOfProperties checks the context of random paths with compactions. It has the pinned
 // entries, the newest compaction, the entries that the compaction keeps and those after it, in this
-// order. Together with the parts that are left out, it is the whole path. A second call returns the
-// same.
+// order. Together with the entries that are left out and the older compactions, these are all
+// entries of the path.
 func TestContextOfProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var path []perdure.Entry
@@ -164,8 +164,8 @@ func TestContextEntryMessage(t *testing.T) {
 	}
 }
 
-// TestCompactionConfig checks the limits of the settings. When two configurations are merged, each
-// field that is set replaces the other one.
+// TestCompactionConfig checks the limits of the settings. It also checks that a merge keeps a field
+// that only one of the two configurations sets.
 func TestCompactionConfig(t *testing.T) {
 	at := func(v float64) *perdure.CompactionConfig { return &perdure.CompactionConfig{At: &v} }
 	for v, ok := range map[float64]bool{0.1: true, 0.95: true, 0.09: false, 0.96: false, -1: false} {

@@ -155,8 +155,8 @@ func (c AgentConfig) CheckNet() error {
 }
 
 // Merge returns a copy of c in which each field that is set in over replaces the field of c. Net
-// becomes the stricter of both values, so that a start cannot open a network that its definition
-// closes.
+// becomes the stricter of both values, so that the start of an execution cannot allow network
+// access that its definition forbids.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.MaxTurns != nil {
 		c.MaxTurns = over.MaxTurns
@@ -210,7 +210,7 @@ const ReactKind = "react-agent"
 // start, and the user's prompt.
 type ReactInput struct {
 	UserPrompt   string        `json:"userPrompt"`
-	Parts        []Part        `json:"parts,omitempty"` // replaces UserPrompt if it is more than text
+	Parts        []Part        `json:"parts,omitempty"` // replaces UserPrompt if the prompt is more than text
 	SystemPrompt string        `json:"systemPrompt,omitempty"`
 	Models       []ModelConfig `json:"models"`
 	Tools        []string      `json:"tools"`
@@ -233,13 +233,14 @@ type ReactInput struct {
 type InputMessage struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
-	// Provider and Model are set on an assistant's message if its parts are exactly as that model
-	// returned them. Only that model accepts the signatures of these parts.
+	// Provider and Model are set on an assistant's message whose parts are exactly as a model
+	// returned them. They name this model, because no other model accepts the signatures of these
+	// parts.
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 	// Compaction is set on a message with a PartCompaction. Such a message is a summary that the client
-	// received from an earlier compaction, and the counts are those of the earlier compaction. The
-	// agent fills in the entries that the summary covers.
+	// received from an earlier compaction, and the counts in the record are those of the earlier
+	// compaction. The agent fills in the entries that the summary covers.
 	Compaction *CompactionRecord `json:"compaction,omitempty"`
 }
 

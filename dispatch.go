@@ -34,16 +34,17 @@ type Dispatch interface {
 	// reports what has happened. WatchLeases returns when ctx ends or the connection breaks; the caller
 	// then calls it again. Errors: unavailable; internal from a server that does not know the method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
-	// Release returns claims. Executions and tasks become PENDING at once. An attempt that had not
-	// started is not counted.
+	// Release returns claims. The claimed executions and tasks become PENDING at once. An attempt
+	// that had not started is not counted.
 	Release(ctx context.Context, r Release) error
 
-	// Commit is the one atomic write of an execution. A repeated commit with the same fence and
-	// number returns the first reply. Errors: lease_lost, invalid_argument, invalid_transcript,
-	// conflict (a block is incomplete), idempotency_key_reused, payload_too_large.
+	// Commit stores changes of an execution in one atomic write. A repeated commit with the same
+	// fence and number returns the first reply. Errors: lease_lost, invalid_argument,
+	// invalid_transcript, conflict (a block is incomplete), idempotency_key_reused,
+	// payload_too_large.
 	Commit(ctx context.Context, c Commit) (CommitReply, error)
-	// FinishTask ends an attempt. A repeated call returns the first reply. Errors: lease_lost,
-	// conflict, payload_too_large.
+	// FinishTask ends an attempt of a task. A repeated call returns the first reply. Errors:
+	// lease_lost, conflict, payload_too_large.
 	FinishTask(ctx context.Context, f TaskFinish) (FinishReply, error)
 	// Append stores chunks of blocks, and events, which agents and task attempts have sent. Each reply
 	// holds the number of bytes of the block that the server now has.
@@ -65,11 +66,12 @@ type Dispatch interface {
 	// MaxStreamedText bytes of it. Text that was removed from the log is not included. Errors:
 	// not_found; internal from a server that does not know the method.
 	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
-	// Ended returns the next page of heads of ended steps and tasks, ordered by the creation of their
-	// records. Errors: lease_lost, not_found; internal from a server that does not know the method.
+	// Ended returns the next page of descriptions ([EndedHead]) of ended steps and tasks, ordered by
+	// the creation of their records. Errors: lease_lost, not_found; internal from a server that does
+	// not know the method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
-	// Signals returns pending signals, oldest first. Their names match one of the patterns, and their
-	// order is greater than after. It returns at most limit signals, and about 1 MiB.
+	// Signals returns the pending signals whose name matches one of the patterns and whose Order is
+	// greater than after, oldest first. It returns at most limit signals, and about 1 MiB.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
 	// PutBlob uploads content that is larger than InlineLimit. The commit that refers to the content
@@ -191,7 +193,7 @@ type Poll struct {
 	Slots    int
 	Wait     time.Duration // how long to wait for work; 0 returns at once
 	// Local reports whether the worker has its own store under a stable id. Such a worker may claim
-	// new LOCAL executions, and those whose home it is.
+	// new LOCAL executions, and those whose content its store holds.
 	Local    bool
 	Embedded bool
 	// Ended requests that claims contain AgentClaim.Ended.
@@ -221,9 +223,9 @@ type AgentClaim struct {
 	Lease     Lease
 	Execution *Execution
 	LeaseFor  time.Duration
-	// Waited is a lower bound of the time from the request of the poll to the claim. With it, the
-	// worker counts the lease from the claim. The reply may arrive later than the lease ends, so its
-	// arrival cannot be used.
+	// Waited is a lower bound of the time from the request of the poll to the claim. The worker adds
+	// it to the time of its request, and counts the lease from there. It cannot count from the
+	// arrival of the reply, because the reply may be delayed for longer than the lease.
 	Waited     time.Duration
 	Woke       Woke
 	Checkpoint *Checkpoint // the newest checkpoint; nil if there is none
@@ -241,8 +243,8 @@ type AgentClaim struct {
 	// Again are the signals that were taken since the newest checkpoint, in the order in which they
 	// were taken. A function that is entered again receives them again.
 	Again []Signal
-	// SignalsTo is an order of signals: Signals contains every pending signal up to it. It is 0 if this
-	// is unknown.
+	// SignalsTo is a Signal.Order: Signals contains every pending signal up to this order. It is 0 if
+	// the order is unknown.
 	SignalsTo int64
 	// Kept reports whether the claim continues a goroutine that its worker has parked (see the type
 	// Kept). Such a claim leaves out the data that the worker has: input, output, gate, checkpoint,
@@ -260,7 +262,7 @@ type Kept struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.
 	At CommitNumber
-	// Seen is an order of signals: the worker knows every pending signal up to it.
+	// Seen is a Signal.Order: the worker knows every pending signal up to this order.
 	Seen int64
 }
 
@@ -346,13 +348,14 @@ type Release struct {
 
 // AgentRelease returns the claim of one execution.
 //
-// Panic, if set, is the message of a panic. The crash guard counts it.
+// Panic, if set, is the message of a panic. The server counts panics, and fails the execution after
+// several in a row.
 //
 // Unfit, if set, is the reason why this worker cannot continue the execution, while another worker may
 // be able to. The server delays the next claim as it does after a lost worker. The number of such
 // releases has the same limit as the number of lost workers; at the limit, the execution fails with
-// Unfit as its error. Releases with Unfit are not crashes, so the crash guard does not isolate the
-// execution after them.
+// Unfit as its error. After several lost workers, the next worker of the execution may run no other
+// execution. Releases with Unfit do not have this effect.
 type AgentRelease struct {
 	Lease Lease
 	Panic string
@@ -370,7 +373,8 @@ type FinishReply struct {
 	Claim *AgentClaim
 }
 
-// Frame is what a stream sends at once: the next chunk of a block, or an event.
+// Frame is one item that an agent or a task's attempt streams to the server: the next chunk of a
+// block, or an event.
 type Frame struct {
 	// Lease is set if a task's attempt sends the frame, and AgentLease if the execution sends it.
 	// Exactly one of them is set.

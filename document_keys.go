@@ -15,7 +15,7 @@ type container struct {
 	items int                 // number of keys or elements so far
 	key   string              // the newest key, shortened for errors
 	keys  map[string]struct{} // nil if duplicates are allowed
-	place string              // as in DocumentRules.Arrays; "?" if no rule applies
+	place string              // path in the form of DocumentRules.Arrays; "?" if no rule applies
 	most  int                 // maximum number of elements; 0 for no limit
 	free  bool                // duplicate keys are allowed in this container and the ones inside it
 }

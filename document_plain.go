@@ -21,7 +21,7 @@ func plainRun(text []byte) int {
 	return n
 }
 
-// special reports whether one of the eight bytes of w is not plain. It never reports eight plain bytes:
+// special reports whether one of the eight bytes of w is not plain. It is false for eight plain bytes:
 // the subtraction borrows only from bytes above a byte that is itself not plain.
 func special(w uint64) bool {
 	quote, backslash := w^'"'*everyByte, w^'\\'*everyByte

@@ -87,7 +87,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name, raw string
 		rules     perdure.DocumentRules
-		at        string // "" if it is accepted
+		at        string // location of the error; "" if the document is accepted
 	}{
 		{"nested", nested(perdure.MaxNesting), message, ""},
 		{"nested over", nested(perdure.MaxNesting + 1), message, "v"},

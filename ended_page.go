@@ -29,7 +29,8 @@ type EndedHead struct {
 	// Result.Blob is set.
 	Result Payload
 	Error  *TaskError
-	// Partial reports that the result or the error is left out. Dispatch.Tasks returns it.
+	// Partial reports that the result or the error is left out. Dispatch.Tasks returns the whole
+	// task.
 	Partial bool
 }
 

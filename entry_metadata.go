@@ -11,7 +11,7 @@ import (
 const foldedBegin = `{"metadata":`
 
 // Fold adds the entry's metadata to its content, as the member "metadata", so that one hash covers
-// both. The content of an entry of a LOCAL execution is stored in this form. Errors:
+// both. The worker of a LOCAL execution stores the content of an entry in this form. Errors:
 // invalid_argument for content that is not an object.
 func (e *Entry) Fold() error {
 	if len(e.Metadata) == 0 {

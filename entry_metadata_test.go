@@ -39,8 +39,9 @@ func TestFoldedMetadataComesBack(t *testing.T) {
 	}
 }
 
-// TestUnfoldFromIsUnfold checks that UnfoldFrom has the same result as Unfold. It passes on the
-// content before a reader's error, and the error. Metadata over 1 MiB is an internal error.
+// TestUnfoldFromIsUnfold checks that UnfoldFrom has the same result as Unfold. If the reader fails,
+// its content before the error is passed on, and then the error. Metadata over 1 MiB is an internal
+// error.
 func TestUnfoldFromIsUnfold(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	for _, e := range []Entry{

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Code is the machine-readable name of an error. The set of codes is fixed: each transport maps it
-// to its own status codes in one table.
+// Code is the machine-readable name of an error. The set of codes is fixed: each transport has one
+// table that maps them to its own status codes.
 type Code string
 
 const (
@@ -30,15 +30,16 @@ const (
 	// Unsupported is the code for something that only a newer program knows, such as a new kind of
 	// wait.
 	Unsupported Code = "unsupported"
-	// QuestionKeyReused is the code of an error: the function has already asked a question with this
-	// key since it was entered.
+	// QuestionKeyReused is the code of an error: the agent's function has already asked a question
+	// with this key since it was entered.
 	QuestionKeyReused Code = "question_key_reused"
-	// QuestionDecided is the code of an error: the question to answer already has a decision.
+	// QuestionDecided is the code of an error: the question that a client answers already has a
+	// decision.
 	QuestionDecided Code = "question_decided"
 	// DetailsChanged is the code of an error: the approval names details that are not the question's
 	// current ones.
 	DetailsChanged Code = "details_changed"
-	// AlreadyVoted is the code of an error: the key has already voted on the question.
+	// AlreadyVoted is the code of an error: the API key has already voted on the question.
 	AlreadyVoted Code = "already_voted"
 )
 

@@ -91,7 +91,7 @@ type Record struct {
 
 // BlockKey identifies a block by its source and a number. Each source counts its blocks from 0. The
 // source is an attempt of a task. If TaskID is uuid.Nil, the source is the execution itself, and
-// Attempt is its fence.
+// Attempt is the fence of the claim.
 type BlockKey struct {
 	TaskID  uuid.UUID `json:"taskId"`
 	Attempt int64     `json:"attempt"`

@@ -28,8 +28,8 @@ func DecodeExactly(root string, raw []byte, v any) error {
 	return nil
 }
 
-// mistyped returns the error for a value that does not decode. If the decoder's error says so, it names
-// the member, the type of the value and the expected type.
+// mistyped returns the error for a value that does not decode. If the value has the wrong type, the
+// error names the member, the type of the value and the expected type.
 func mistyped(root string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -67,8 +67,9 @@ var (
 	decodesText   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// checkNames checks the names in raw against the fields of the type t. It accepts a value that does not
-// match the type, because the decoder refuses it.
+// checkNames checks the names in raw against the fields of the type t. If unknown is true, it accepts
+// names that are unlike those of all fields. It accepts a value that does not match the type, because
+// the decoder refuses it.
 func checkNames(at string, raw json.RawMessage, t reflect.Type, unknown bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -39,8 +39,8 @@ func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 	}
 }
 
-// TestDecodeExactlyNamesTypes checks that the error of a value of another type names the member and
-// the type, in the words of JSON.
+// TestDecodeExactlyNamesTypes checks that the error for a value of the wrong type names the member
+// and both types, in the words of JSON.
 func TestDecodeExactlyNamesTypes(t *testing.T) {
 	type inner struct {
 		Count int      `json:"count"`

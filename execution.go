@@ -20,7 +20,7 @@ type Execution struct {
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
 	Output          json.RawMessage `json:"output"`
-	// InputBytes and the fields below it give the length and the hash of input and output. They are for
+	// InputBytes and the fields below it are the length and the hash of input and output. They are for
 	// clients that do not receive the contents.
 	InputBytes   int64  `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string `json:"inputSha256,omitempty" wire:"-"`
@@ -77,13 +77,14 @@ type Execution struct {
 	Answer     json.RawMessage `json:"-"`
 
 	// ReadyAt is the time at which the execution became PENDING; the execution that has been PENDING
-	// longest is claimed first. NotBefore is the earliest time of a claim; the crash guard sets it.
+	// longest is claimed first. NotBefore is the earliest time of a claim. It is set after a claim
+	// that lost or crashed its worker.
 	ReadyAt   Time `json:"-"`
 	NotBefore Time `json:"-"`
 	Woke      Woke `json:"-"`
-	// Crashes, Panics and Unfit are scores of the crash guard: for lost leases, for panics, and for
-	// workers that cannot run the execution. A claim that ends in one of these ways adds 2 to its
-	// score. A claim that ends normally subtracts 1 from each score.
+	// Crashes, Panics and Unfit are scores: for lost leases, for panics, and for workers that
+	// cannot run the execution. A claim that ends in one of these ways adds 2 to its score. A claim
+	// that ends normally subtracts 1 from each score. At a limit, the execution fails.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
 	Unfit   int `json:"-"`
@@ -125,8 +126,8 @@ type Execution struct {
 // a resume has become slow.
 const ManyRecords = 1000
 
-// MarshalJSON omits the wait unless the execution is WAITING. The row keeps the wait when the execution
-// wakes, so that the next claim can include the signals and tasks of the wait.
+// MarshalJSON omits the wait unless the execution is WAITING. The stored execution keeps its wait after
+// the wait is met, so that the next claim can include the signals and tasks of the wait.
 func (x Execution) MarshalJSON() ([]byte, error) {
 	type plain Execution
 	if x.Status != StatusWaiting {
@@ -156,7 +157,8 @@ type WorkerAway struct {
 	Since *Time `json:"since"`
 }
 
-// LocalQueuePrefix is the prefix of the names of queues for the tasks of LOCAL executions.
+// LocalQueuePrefix is the prefix of the names of queues for the tasks of LOCAL executions, which
+// only one worker may run.
 const LocalQueuePrefix = "local:"
 
 // LocalQueue returns the name of the queue for the tasks of a worker's LOCAL executions.

@@ -82,7 +82,7 @@ func checkFileData(at string, p Part) error {
 	switch {
 	case !mimeType.MatchString(p.MimeType):
 		return FieldErrorf(at+".mimeType", "is %s; give the file's media type, such as application/pdf", clip(p.MimeType))
-	case base64.StdEncoding.DecodedLen(len(p.Data)) > MaxFileBytes+2: // at most two bytes of padding
+	case base64.StdEncoding.DecodedLen(len(p.Data)) > MaxFileBytes+2: // DecodedLen counts up to two bytes of padding
 		return FieldErrorf(at+".data", "is a file of over %d bytes", MaxFileBytes)
 	}
 	data, err := base64.StdEncoding.Strict().DecodeString(p.Data)

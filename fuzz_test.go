@@ -53,7 +53,7 @@ func FuzzMatchName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		if perdure.CheckPattern(pattern) != nil || perdure.CheckName(name) != nil || !utf8.ValidString(pattern) || !utf8.ValidString(name) {
-			return // CheckPattern refuses it, so it is never stored
+			return // an invalid pattern or name is never stored
 		}
 		var segments []string
 		for segment := range strings.SplitSeq(pattern, ".") {
@@ -135,9 +135,10 @@ func held(n json.Number) bool {
 	return err == nil && (!exact.IsInt() || exact.Cmp(big.NewFloat(f)) == 0)
 }
 
-// FuzzWait decodes a wait and facts from bytes. It checks that the wait is unchanged after encoding and
-// decoding as JSON, and that it is met exactly if a naive evaluation says so. A wait that is met stays
-// met without any facts and with more facts. Mark does not change its receiver.
+// FuzzWait decodes a wait and facts (signals, tasks, questions, the time) from bytes. It checks that
+// the wait is unchanged after encoding and decoding as JSON, and that it is met exactly if a naive
+// evaluation says so. A wait that is met stays met without any facts and with more facts. Mark does not
+// change its receiver.
 func FuzzWait(f *testing.F) {
 	f.Add([]byte{0, 1, 2}, uint8(1))
 	f.Add([]byte{3, 2, 0, 1}, uint8(7))
@@ -173,7 +174,8 @@ func FuzzWait(f *testing.F) {
 	})
 }
 
-// waitOf decodes a wait from the bytes in shape, and returns the remaining bytes.
+// waitOf decodes a wait, nested at most depth levels deep, from the bytes in shape. It returns the
+// wait and the remaining bytes.
 func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	next := func() byte {
 		if len(shape) == 0 {

@@ -50,7 +50,7 @@ func checkImage(at string, p Part) error {
 	if p.Data == "" {
 		return FieldErrorf(at+".data", "is missing; give the image's bytes as base64, or its url")
 	}
-	if base64.StdEncoding.DecodedLen(len(p.Data)) > MaxImageBytes+2 { // at most two bytes of padding
+	if base64.StdEncoding.DecodedLen(len(p.Data)) > MaxImageBytes+2 { // DecodedLen counts up to two bytes of padding
 		return FieldErrorf(at+".data", "is an image of over %d bytes", MaxImageBytes)
 	}
 	found, size, err := inspectImage(p.Data)
@@ -84,7 +84,7 @@ func inspectImage(data string) (mime string, size int, err error) {
 	}
 	in := &countedReader{r: base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))}
 	r := bufio.NewReader(in)
-	header, _ := r.Peek(imageHeader) // a shorter text is not an image
+	header, _ := r.Peek(imageHeader) // if Peek fails, the data is too short for an image
 	if mime = imageType(header); mime != "" {
 		err = walkImage(mime, r)
 	}

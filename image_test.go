@@ -47,7 +47,7 @@ func TestImagesAreCheckedByTheirBytes(t *testing.T) {
 	valid := base64.StdEncoding.EncodeToString([]byte(whole))
 	for name, c := range map[string]struct {
 		part  perdure.Part
-		field string // "" is accepted
+		field string // the invalid field; "" if the image is accepted
 	}{
 		"png":               {imageOf(whole, "image/png"), ""},
 		"jpeg":              {imageOf(imageBytes["image/jpeg"], "image/jpeg"), ""},

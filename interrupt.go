@@ -1,8 +1,8 @@
 package perdure
 
 // InterruptSignal is the name of the signal that stops the current turn of an execution. The react
-// agent takes it; agents of other kinds have turns if their workers register the signal. Its value is
-// an [Interrupt].
+// agent takes it. An agent of another kind takes it only if its workers have registered it as a
+// signal of the kind. The value of the signal is an [Interrupt].
 const InterruptSignal = "perdure.interrupt"
 
 // MaxInterruptReason is the maximum length of Interrupt.Reason in bytes.
@@ -10,7 +10,7 @@ const MaxInterruptReason = 4 << 10
 
 // Interrupt is the value of an InterruptSignal.
 type Interrupt struct {
-	// Reason is shown in the log.
+	// Reason says why the turn was stopped. The log shows it.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -40,7 +40,8 @@ func (l KeyLimits) Check() error {
 // maxLimit is the largest integer that a client with 64-bit floats reads exactly.
 const maxLimit = 1<<53 - 1
 
-// quotaPause is the RetryAfter of a refusal that depends on the end of other work.
+// quotaPause is the Error.RetryAfter if too many executions are running, so that one of them must
+// end or wait first.
 const quotaPause = 5 * time.Second
 
 // Run checks whether the key may have one more running execution. Errors: rate_limited.

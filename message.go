@@ -124,7 +124,7 @@ const (
 	StopEndTurn   StopReason = "end_turn"
 	StopToolUse   StopReason = "tool_use"
 	StopMaxTokens StopReason = "max_tokens"
-	// StopContextLength is the reason if an answer filled the model's context window, or if a
+	// StopContextLength is the reason if the model's output filled its context window, or if a
 	// conversation does not fit into the window.
 	StopContextLength StopReason = "context_length"
 	StopTurnLimit     StopReason = "turn_limit"

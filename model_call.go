@@ -25,7 +25,7 @@ type ModelCall struct {
 	Error   *TaskError  `json:"error,omitempty"`
 	Model   ModelConfig `json:"model"`
 	// LeafEntryID is the last entry of the path that the context is built from; nil for CallGenerate.
-	// EntryID is the id of the message entry with the answer.
+	// EntryID is the id of the message entry with the model's answer.
 	LeafEntryID  *uuid.UUID     `json:"leafEntryId"`
 	EntryID      uuid.UUID      `json:"entryId"`
 	SystemPrompt string         `json:"systemPrompt"`

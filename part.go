@@ -108,9 +108,9 @@ func listed(types []PartType) string {
 
 // AcceptableParts returns the parts with changes that make CheckParts accept them. In a refused tool
 // call of the assistant, it replaces the name with UnnamedTool. It replaces every other refused part
-// with a text part that says so. The result depends only on the parts; if CheckParts refuses none, it
-// is the same slice. Tool calls, tool results and thinking keep their positions, because other messages
-// and signatures depend on them.
+// with a text that says that a part is missing. The result depends only on the parts; if CheckParts
+// refuses none, it is the same slice. Tool calls, tool results and thinking keep their positions,
+// because other messages and signatures depend on them.
 func AcceptableParts(role Role, parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if p.Type == PartToolResult && role == RoleToolResult {

@@ -1,7 +1,7 @@
 package perdure
 
 // MaxPollQueues and the constants below it limit one poll. Each pair of a queue and a kind needs its
-// own query, and all queries run in the single writer.
+// own query, and all these queries run in the store's single writer.
 const (
 	MaxPollQueues = 100
 	MaxPollKinds  = 200

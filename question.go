@@ -52,9 +52,11 @@ const (
 type OnExpiry string
 
 const (
-	// OnExpiryFail lets the question expire without an answer. It is the default.
+	// OnExpiryFail lets the question expire without an answer. It is the default, except for
+	// questions of kind approval.
 	OnExpiryFail OnExpiry = "fail"
-	// OnExpiryDeny denies what the question asks for. It is the default of approvals.
+	// OnExpiryDeny denies what the question asks for. It is the default for questions of kind
+	// approval.
 	OnExpiryDeny OnExpiry = "deny"
 	// OnExpiryDefault answers with the question's Default.
 	OnExpiryDefault OnExpiry = "default"
@@ -109,7 +111,8 @@ type QuestionTerms struct {
 	NoGrants bool `json:"noGrants,omitempty"`
 	// OnExpiry says what happens when the question expires.
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
-	// Default is the answer that OnExpiryDefault gives. It fits Schema or is one of Choices.
+	// Default is the answer if OnExpiry is OnExpiryDefault and the question expires. It fits Schema
+	// or is one of Choices.
 	Default json.RawMessage `json:"default,omitempty"`
 	// Withheld, if set, refers to content of a question of a LOCAL execution. Only the worker stores
 	// that content: Prompt, Schema, Choices, Default and the question's details are empty here. The API
@@ -144,15 +147,16 @@ type Question struct {
 	Details json.RawMessage `json:"details,omitempty"`
 	// DetailsBlob refers to the original details of the question, if they are over InlineLimit.
 	DetailsBlob *BlobRef `json:"-" wire:"-"`
-	// DetailsSHA256 is the hash that DetailsHash returns. An approval must contain it.
+	// DetailsSHA256 is the hash that DetailsHash returns. A vote that approves must contain it.
 	DetailsSHA256 Hash           `json:"detailsSha256"`
 	ExpiresAt     *Time          `json:"expiresAt,omitempty"`
 	Status        QuestionStatus `json:"status"`
-	// Answer is set once the question is answered, or has expired with a default decision.
+	// Answer is set once the question is answered, or has expired with the decision that OnExpiry
+	// sets.
 	Answer *Answer `json:"answer,omitempty"`
 	// Votes are the votes that count, in the order in which they were cast.
 	Votes []Vote `json:"votes,omitempty" wire:"-"`
-	// TaskID is the task that the approval has permitted.
+	// TaskID is the task that may run because the question was approved.
 	TaskID *uuid.UUID `json:"taskId,omitempty"`
 	// Version counts the changes of the question. It starts at 1.
 	Version   int64 `json:"version"`
@@ -181,7 +185,7 @@ type Question struct {
 // Answer is the decision about a question.
 type Answer struct {
 	Verdict Verdict `json:"verdict"`
-	// Value is the value that VerdictAnswer gives; nil for other verdicts.
+	// Value is the value of the answer if the verdict is VerdictAnswer; nil for other verdicts.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Reason is the text with which the last voter explained the vote.
 	Reason string `json:"reason,omitempty"`
@@ -192,8 +196,9 @@ type Answer struct {
 	// Withheld, if set, refers to the Decision in a LOCAL execution. Only the worker stores it: Value,
 	// Reason and changed details are empty here. The API shows the decision, or a ContentMark.
 	Withheld *WithheldContent `json:"withheld,omitempty" hidden:"true"`
-	// BareSHA256 is set for an approval in a LOCAL execution. It is the SHA-256 of the bytes of the
-	// approved details. The input of the permitted task must have the same hash.
+	// BareSHA256 is set for an approval in a LOCAL execution, whose details only the worker stores.
+	// It is the SHA-256 of the bytes of the approved details. The input of the permitted task must
+	// have the same hash.
 	BareSHA256 *Hash `json:"bareSha256,omitempty" wire:"-" hidden:"true"`
 	// ContentMark is set in responses of the API under the same condition as in Question.
 	ContentMark `wire:"-"`
@@ -222,8 +227,8 @@ type Vote struct {
 }
 
 // NewQuestion is a question that a commit asks. The id of the question is derived from Key. If a
-// question with the key exists, it must have the same kind, subject, schema and details, and it does
-// not change.
+// question with the key is already stored, it stays as it is, and the new question must have the
+// same kind, subject, schema and details.
 type NewQuestion struct {
 	QuestionTerms
 	Key     string

@@ -151,9 +151,10 @@ func rawOf(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// Withhold returns the question in the form in which a LOCAL execution asks it, and the encoded
-// content. The question then has a reference in place of the content. Details over InlineLimit are not
-// part of the content. They remain in the question, and the caller replaces them by DetailsBlob.
+// Withhold splits a question of a LOCAL execution into the question that the server receives and the
+// encoded content that only the worker stores. The returned question has a reference in place of the
+// content. Details over InlineLimit are not part of the content. They remain in the question, and the
+// caller replaces them by DetailsBlob.
 func (q NewQuestion) Withhold() (NewQuestion, []byte) {
 	bare, large := Hash(sha256.Sum256(q.Details)), json.RawMessage(nil)
 	if len(q.Details) > InlineLimit {
@@ -185,8 +186,8 @@ func (t QuestionTerms) valueHash() *Hash {
 	return &sum
 }
 
-// SameValue reports whether two questions have the same schema and choices, if the content of one of
-// them is withheld.
+// SameValue reports whether two questions have the same schema and choices. It compares hashes, so
+// the content of one of the questions may be withheld.
 func (t QuestionTerms) SameValue(other QuestionTerms) bool {
 	a, b := t.valueHash(), other.valueHash()
 	if a == nil || b == nil {
@@ -195,8 +196,8 @@ func (t QuestionTerms) SameValue(other QuestionTerms) bool {
 	return *a == *b
 }
 
-// Fill copies the content into the fields of q. If q has expired with its default, it also fills in the
-// answer. Details that a voter has changed remain.
+// Fill copies the content into the fields of q. If q has expired and its default is the answer, Fill
+// also copies the default into the answer. Details that a voter has changed remain.
 func (c QuestionContent) Fill(q *Question) {
 	q.Prompt, q.Schema, q.Choices, q.Default, q.Withheld = c.Prompt, c.Schema, c.Choices, c.Default, nil
 	if !q.Edited() {

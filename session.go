@@ -33,8 +33,8 @@ type Session struct {
 	Current bool `json:"current"`
 
 	Org string `json:"-"`
-	// Key, Cookie and Page are SHA-256 hashes: of the API key's secret, of the half in the cookie, and
-	// of the half in the page.
+	// Key, Cookie and Page are SHA-256 hashes: of the API key's secret, and of the two halves of the
+	// session's secret, which are in the cookie and in the page.
 	Key    Hash `json:"-"`
 	Cookie Hash `json:"-"`
 	Page   Hash `json:"-"`

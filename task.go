@@ -77,7 +77,7 @@ type TaskOptions struct {
 	// features that the execution needs get such a task.
 	ReadsContext bool `json:"readsContext,omitempty"`
 	// Compacts is set on a task that writes the summary of a compaction. If the execution ends before
-	// the task, the server appends the event that the compaction failed.
+	// the task, the server appends an event that reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
 	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires is
 	// RequiresConfined if only a worker that confines commands may run the call. Only workers with
@@ -182,7 +182,7 @@ type Task struct {
 	MaxAttempts int             `json:"maxAttempts"`
 	Input       json.RawMessage `json:"input"`
 	Result      json.RawMessage `json:"result"`
-	// InputBytes and the fields below it give the length and the hash of input and result. They are for
+	// InputBytes and the fields below it are the length and the hash of input and result. They are for
 	// clients that do not receive the contents.
 	InputBytes   int64           `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string          `json:"inputSha256,omitempty" wire:"-"`

@@ -98,7 +98,7 @@ func (o TaskOptions) checkDurations(at string) error {
 func (t *Task) Tries() int { return t.Attempt - t.Uncounted }
 
 // AttemptDue returns the time at which the running attempt exceeds AttemptTimeout or HeartbeatTimeout.
-// It returns false if neither limit is set.
+// It returns false if neither limit is set, or if the task is not RUNNING.
 func (t *Task) AttemptDue() (Time, bool) {
 	var due Time
 	if o := t.Options; o.AttemptTimeout > 0 {

@@ -13,9 +13,9 @@ import (
 )
 
 // DefaultTaskKey returns the idempotency key of a task for which the caller set no key. The key is
-// "task:" and the first 16 bytes of a SHA-256 in hexadecimal. The hash covers the execution's 16 raw
-// bytes, ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an instance is given, ":" and
-// the instance. docs/protocol.md has test vectors.
+// "task:" and the first 16 bytes of a SHA-256 in hexadecimal. The hash covers the 16 raw bytes of the
+// execution's id, ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an instance is
+// given, ":" and the instance. docs/protocol.md has test vectors.
 func DefaultTaskKey(execution uuid.UUID, kind string, input json.RawMessage, instance string) (string, error) {
 	if canonical, ok := plainCanonical(input); ok {
 		return taskKey(execution, kind, canonical, instance), nil

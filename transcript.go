@@ -11,7 +11,8 @@ import (
 // The transcript rules keep a stored conversation in a form from which a request to any provider
 // can be created; package llm adapts it for single providers. Each tool call is answered exactly
 // once before the next assistant or user message, and a result answers a call on its path. Every
-// entry stores the open calls after it, so a check needs only the parent.
+// entry stores the tool calls that are still open after it, so a check of the next entry needs only
+// its parent.
 
 // CheckAppend checks whether the entry e may follow parent (nil if e is a root). It returns the tool
 // calls that are open after e, in call order.

@@ -24,8 +24,8 @@ type Turns struct {
 	// Compact overrides the compaction settings of the agent's configuration for this response; ""
 	// changes nothing.
 	Compact CompactMode `json:"compact,omitempty"`
-	// CompactFrom, if set, compacts a context that has at least this number of tokens. The number is
-	// lowered to the size at which the agent compacts anyway, and 0 stands for that size. The summary
+	// CompactFrom, if set, is the number of tokens from which a context is compacted. If the agent
+	// would compact a smaller context anyway, that smaller size applies; 0 stands for it. The summary
 	// then covers the whole conversation, and only messages of the user and the system remain beside
 	// it.
 	CompactFrom *int `json:"compactFrom,omitempty"`

@@ -171,8 +171,8 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 	return nil
 }
 
-// entry returns an entry with the message's parts. The type of the entry is the one that the message
-// has in a conversation.
+// entry returns an entry with the message's parts. Its type is EntryCompaction if m.Compaction is
+// set, and EntryMessage otherwise.
 func (m InputMessage) entry() (Entry, error) {
 	e, err := NewMessageEntry(Message{Role: m.Role, Content: Content{Parts: m.Parts}})
 	if err != nil || m.Compaction == nil {

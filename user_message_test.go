@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUserMessageValues checks that a public userMessage is text or parts, and nothing else. The error
-// names the invalid member.
+// TestUserMessageValues checks that the value of a userMessage in the API is text or parts, and
+// nothing else. The error names the invalid member.
 func TestUserMessageValues(t *testing.T) {
 	for value, field := range map[string]string{
 		`{"text":"x"}`:                           "",

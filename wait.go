@@ -150,8 +150,8 @@ func (w Wait) Questions() []uuid.UUID {
 	return ids
 }
 
-// NextTimer returns the due time of the earliest timer in the wait that is not met. It returns
-// false if the wait has no such timer.
+// NextTimer returns the due time of the earliest of those timers in the wait that are not met. It
+// returns false if the wait has no such timer.
 func (w Wait) NextTimer() (Time, bool) {
 	var next Time
 	found := false

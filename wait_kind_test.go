@@ -103,7 +103,7 @@ func TestEveryFieldOfAWaitBelongsToAKind(t *testing.T) {
 
 // TestUnknownKindsOfWaitAreRefused checks a wait from a newer program. Check refuses it with the
 // code unsupported and the place of the node, Evaluate returns unsupported, and the node is never
-// met. An any with such a child can be met by another child.
+// met. A node of kind any that has such a child can be met by another child.
 func TestUnknownKindsOfWaitAreRefused(t *testing.T) {
 	var newer perdure.Wait
 	if err := json.Unmarshal([]byte(`{"omen":"q1"}`), &newer); err != nil {

@@ -28,8 +28,8 @@ const (
 	// DeliveryKept is how long a delivery is stored after it was delivered or became dead. A pending
 	// delivery of a disabled webhook is stored equally long.
 	DeliveryKept = 7 * 24 * time.Hour
-	// OldSecretLife is how long after a rotation of the secret deliveries are also signed with the old
-	// secret.
+	// OldSecretLife is how long deliveries are also signed with the old secret after the secret was
+	// rotated.
 	OldSecretLife = 24 * time.Hour
 )
 
@@ -53,16 +53,16 @@ type Webhook struct {
 	KeyID *uuid.UUID `json:"keyId,omitempty"`
 	// DisabledReason says why the server has disabled the webhook; "" if it has not.
 	DisabledReason string `json:"disabledReason,omitempty"`
-	// OldSecretUntil is the time until which deliveries are also signed with the secret before the last
-	// rotation. It is nil if there is no such secret.
+	// OldSecretUntil is the time until which deliveries are also signed with the secret that the last
+	// rotation replaced. It is nil if there is no such secret.
 	OldSecretUntil *Time `json:"oldSecretUntil,omitempty"`
 	CreatedAt      Time  `json:"createdAt"`
 	UpdatedAt      Time  `json:"updatedAt"`
 	Version        int64 `json:"version"`
 
 	Org string `json:"-"`
-	// Secret and OldSecret are the encrypted signing secrets: the current one and the one before the
-	// last rotation. OldSecret is "" if there is none.
+	// Secret and OldSecret are the encrypted signing secrets: the current one, and the one that the
+	// last rotation replaced. OldSecret is "" if there is none.
 	Secret    string `json:"-"`
 	OldSecret string `json:"-"`
 	// DeletedAt is set for a deleted webhook that still has stored deliveries. No API returns such a
@@ -99,7 +99,7 @@ type Delivery struct {
 	// is sending the delivery, it is the time from which another server may send it.
 	NextAttemptAt *Time `json:"nextAttemptAt,omitempty"`
 	// ResponseStatus and ResponseBody are from the endpoint's newest response. ResponseBody has only
-	// its first bytes. If there was no response, Error says why.
+	// the first MaxDeliveryAnswer bytes of the body. If there was no response, Error says why.
 	ResponseStatus int    `json:"responseStatus,omitempty"`
 	ResponseBody   string `json:"responseBody,omitempty"`
 	Error          string `json:"error,omitempty"`

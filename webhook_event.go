@@ -12,9 +12,9 @@ const EventWebhookTest EventType = "webhook.test"
 // WebhookEvent is an event type that webhooks can receive.
 type WebhookEvent struct {
 	Type EventType
-	// Members maps the members that a delivery contains from their names in the log to their names in
-	// the delivery. In a delivery, kind and status are those of the execution. Members that can contain
-	// text of a conversation, such as a prompt or an answer, are not in the map.
+	// Members are the members that a delivery contains. It maps their names in the log to their names
+	// in the delivery. In a delivery, kind and status are those of the execution. Members that can
+	// contain text of a conversation, such as a prompt or an answer, are not in the map.
 	Members map[string]string
 }
 

@@ -19,7 +19,7 @@ func TestWebhookRequestsAreChecked(t *testing.T) {
 	long := "https://example.com/" + strings.Repeat("x", MaxWebhookURL)
 	for _, c := range []struct {
 		url    string
-		public bool // whether it is accepted outside of dev mode
+		public bool // whether the URL is accepted outside of dev mode
 		dev    bool
 	}{
 		{"https://example.com", true, true},

@@ -43,8 +43,9 @@ type WorkerInfo struct {
 	// Embedded reports whether the worker is part of a server's process.
 	Embedded     bool `json:"embedded"`
 	RegisteredAt Time `json:"registeredAt"`
-	// LastSeenAt is when a server last recorded contact with the worker; it may be WorkerSeenEvery too
-	// early. Connected reports whether that is less than WorkerPresence ago.
+	// LastSeenAt is when a server last recorded contact with the worker. The last contact may have
+	// been up to WorkerSeenEvery later. Connected reports whether LastSeenAt is less than
+	// WorkerPresence ago.
 	LastSeenAt Time `json:"lastSeenAt"`
 	Connected  bool `json:"connected"`
 	// Holding is the number of executions and tasks that the worker has claimed, at most MaxQueueCount.
@@ -68,8 +69,8 @@ type QueueInfo struct {
 	// Waiting is the number of executions and tasks that a worker could claim now. Tasks that wait for
 	// the concurrency limit of their key are not counted.
 	Waiting int `json:"waiting"`
-	// OldestAt is the time from which the oldest of these has waited; nil if none is waiting. If
-	// Waiting is MaxQueueCount, an older one may exist.
+	// OldestAt is the time since which the oldest execution or task that Waiting counts has waited;
+	// nil if none is waiting. If Waiting is MaxQueueCount, an older one may exist.
 	OldestAt *Time `json:"oldestAt"`
 	// Running is the number of claimed executions and tasks.
 	Running int `json:"running"`

@@ -4,11 +4,11 @@
 // Lazy), a wait that is not met yet, and the end of the function. After a crash, the function is
 // entered again with the committed data.
 //
-// A blocking call may never return. If the worker discards the goroutine, it ends it as
-// testing.T.FailNow ends a test. The function is then entered again from the top, on this worker or
-// another, with the committed data. So do not hold a lock or a sync.Once during a blocking call.
-// Deferred functions run at each discard. Code that must run at the end of the execution belongs
-// into OnEnd.
+// A blocking call may never return. If the worker discards the goroutine of the function, the
+// goroutine ends in the blocking call, as testing.T.FailNow ends the goroutine of a test. The
+// function is then entered again from the top, on this worker or another, with the committed data.
+// So do not hold a lock or a sync.Once during a blocking call. Deferred functions run at each
+// discard. Code that must run at the end of the execution belongs in OnEnd.
 package agent
 
 import (
@@ -74,8 +74,9 @@ type Context interface {
 	Messages() iter.Seq2[perdure.Entry, error]
 	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a model
 	// sees, in order. They are the pinned entries of the newest compaction, and the path from the first
-	// entry that the compaction keeps. So its cost does not grow with the length of the conversation.
-	// It may also return the whole path. It commits pending entries first, so it blocks.
+	// entry that the compaction keeps. So the cost of a call does not grow with the length of the
+	// conversation. ContextPath may also return the whole path. It commits pending entries first, so it
+	// blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
@@ -130,8 +131,8 @@ type Context interface {
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
 	// OpenQuestion asks a question and does not wait for its answer. The question is stored with the
-	// next commit. After the function was entered, each combination of Name and Instance may be asked
-	// once; otherwise the error of the result is question_key_reused.
+	// next commit. Until the function is entered again, each combination of Name and Instance may be
+	// asked only once. If it is asked again, the error of the result is question_key_reused.
 	OpenQuestion(q Question) Asked
 	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns the
 	// question with its kind, subject, status and answer. It blocks. Errors: the error of a, and those
@@ -175,9 +176,10 @@ type Context interface {
 	OnEnd(fn func(perdure.Status))
 }
 
-// Stream sends content to clients while it grows. The content is stored in the background; all of it is
-// stored before the next commit of the execution, or before the end of the attempt. Any goroutine may
-// call the methods of a Stream. Methods that add text wait while too much text has not been sent.
+// Stream sends content to clients while it grows. The content is stored in the background. All of it is
+// stored before the next commit of the execution or, if a task streams it, before the end of the task's
+// attempt. Any goroutine may call the methods of a Stream. Methods that add text wait while too much
+// text has not been sent.
 type Stream interface {
 	// Text and Thinking append to the text and the thinking of the current message.
 	Text(s string)
@@ -192,8 +194,8 @@ type Stream interface {
 	Data(data any)
 	// Error sends an event of type error.
 	Error(message string, code perdure.Code)
-	// SetPlace sets the position in the conversation to which the content belongs that is sent after
-	// the call.
+	// SetPlace sets the position in the conversation. Content that is sent after the call belongs to
+	// it.
 	SetPlace(perdure.Place)
 }
 

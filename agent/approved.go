@@ -13,13 +13,13 @@ import (
 
 // Approved schedules a task as Context.Schedule does, if the approval policies of the execution permit
 // it. If the policies ask people, Approved asks a question of kind approval and waits for the answer.
-// The subject of the question is the kind of the task, and its details are the input. If the voter has
+// The subject of the question is the kind of the task, and its details are the input. If a voter has
 // changed the input, the task gets the changed input. Without a policy about the kind, Approved does
 // the same as Context.Schedule.
 //
-// Approved blocks. The server refuses a guarded task that is scheduled without Approved, and the
-// execution fails. Errors: ErrDenied, wrapped with the reason, if a rule or a person denies;
-// ErrExpired; ErrWithdrawn; invalid_argument.
+// Approved blocks. If an agent uses Context.Schedule for a task that a policy guards, the server
+// refuses the task, and the execution fails. Errors: ErrDenied, wrapped with the reason, if a rule or
+// a person denies; ErrExpired; ErrWithdrawn; invalid_argument.
 func Approved(ctx Context, kind string, input any, opts ...TaskOption) (Future, error) {
 	policies, err := ctx.Execution().Approvals()
 	if err != nil {
@@ -120,11 +120,11 @@ func (c *guardedTask) ask() error {
 		return err
 	}
 	before := c.ctx.Place()
-	c.ctx.SetPlace(c.settings.Place) // the place of the question decides about an edit
+	c.ctx.SetPlace(c.settings.Place) // the server judges an edited input at the turn of this place
 	asked := c.ctx.OpenQuestion(q)
 	c.ctx.SetPlace(before)
 	if perdure.IsCode(asked.Err(), perdure.QuestionKeyReused) {
-		asked = AskedOf(perdure.QuestionID(c.ctx.ID(), name)) // an equal task has the same question
+		asked = AskedOf(perdure.QuestionID(c.ctx.ID(), name)) // an equal task has already asked this question
 	}
 	final, err := c.ctx.AwaitQuestion(asked)
 	if err != nil {

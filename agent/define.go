@@ -18,8 +18,8 @@ type Definition struct {
 	Unless []string
 }
 
-// Define creates an agent that is registered under the kind. The JSON Schema of the input is derived
-// from In.
+// Define creates an agent that a worker can register under the kind. The JSON Schema of the input is
+// derived from In.
 func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	return Definition{
 		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
@@ -37,7 +37,7 @@ func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	}
 }
 
-// DefineFunc creates an agent from a function, and registers it under the kind. See Define.
+// DefineFunc does the same as Define, for an agent that is a function.
 func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, error)) Definition {
 	return Define(kind, Func[In, Out](fn))
 }
@@ -81,8 +81,8 @@ type TaskContext interface {
 	// Progress records the progress of the attempt. Clients see it in the list of tasks after the
 	// worker's next heartbeat. It counts as a call of Heartbeat.
 	Progress(v any)
-	// Heartbeat reports that the task's code is still running. The option HeartbeatTimeout requires
-	// this.
+	// Heartbeat reports that the task's code is still running. A task with the option
+	// HeartbeatTimeout must call Heartbeat or Progress before each such time has passed.
 	Heartbeat()
 }
 

@@ -46,7 +46,8 @@ type decision struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// The server refuses a value that does not fit the type, before the agent sees it.
+// The server refuses a signal whose value does not fit the type of the signal, before the agent
+// sees it.
 func ExampleDefineSignal() {
 	approval := agent.DefineSignal[decision]("approval").Describe("May the invoice be paid?")
 	pay := agent.DefineFunc("pay", func(ctx agent.Context, invoice string) (string, error) {

@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/scope"
 )
 
-// Loop calls step until step returns true, and creates a checkpoint of the state after each other
-// call. A function that is entered again resumes with the state of the newest checkpoint. So a
-// resume costs the same after the first call and after the hundred thousandth. Loop suits functions
-// whose whole progress fits into the state.
+// Loop calls step until step returns true. After each call that returns false, it creates a
+// checkpoint of the state. A function that is entered again resumes with the state of the newest
+// checkpoint. So a resume costs the same after the first call and after the hundred thousandth.
+// Loop suits functions whose whole progress fits into the state.
 //
 // At the first call, state contains the caller's value or, if the execution has a checkpoint, the
 // state of the newest one. The function step changes the state. After each checkpoint, the state is
@@ -34,8 +34,8 @@ import (
 // appends need a key (WithKey) that is the same when the call runs again.
 //
 // The checkpoint consumes the signals that step has taken, and a resume does not read records from
-// before it. So data that a later call needs must be in the state. The whole state is stored each
-// time; keep it to some KiB.
+// before the checkpoint. So data that a later call needs must be in the state. The whole state is
+// stored each time; keep it to some KiB.
 //
 // A function may have one Loop, and creates no other checkpoints.
 func Loop[S any](ctx Context, state *S, step func(ctx Context, state *S) (done bool, err error)) error {

@@ -76,8 +76,8 @@ type TaskOption func(*TaskSettings)
 type TaskSettings struct {
 	perdure.TaskOptions
 	Place perdure.Place
-	// Clearance is the reason why the task may run. It is needed if the execution's gate guards the
-	// task's kind.
+	// Clearance is the reason why the task may run. It is needed if the execution's approval
+	// policies guard the task's kind.
 	Clearance *perdure.Clearance
 }
 

@@ -117,8 +117,8 @@ func (q Question) kind() perdure.QuestionKind {
 	return perdure.QuestionApproval
 }
 
-// encoded returns the value as JSON, and nil for a nil value. The error contains what, the name of
-// the field whose value cannot be encoded.
+// encoded returns the value as JSON, and nil for a nil value. The parameter what is the name of the
+// question's field that contains the value, for the error.
 func encoded(what string, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil

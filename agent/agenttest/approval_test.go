@@ -22,7 +22,7 @@ turn
   text Done.
 `
 
-// cities returns a policy that asks about each call of the tool, except the call about Rome.
+// cities returns a policy that asks about each call of the tool forecast, except a call about Rome.
 func cities(t *testing.T) perdure.ApprovalPolicy {
 	var p perdure.ApprovalPolicy
 	err := json.Unmarshal([]byte(`[
@@ -36,7 +36,7 @@ func cities(t *testing.T) perdure.ApprovalPolicy {
 }
 
 // TestCallsAreApprovedOneByOne checks that each tool call has its own question, and that a denied call
-// is answered with the reason. The outcome is the same under every fault.
+// is answered with the reason. The outcome is the same under every fault that agenttest injects.
 func TestCallsAreApprovedOneByOne(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	asked := map[string]string{}
@@ -135,7 +135,7 @@ func TestEditedCalls(t *testing.T) {
 }
 
 // TestRememberedApprovals checks that after an approval that is remembered, later calls run without a
-// person's answer, under every fault.
+// person's answer, under every fault that agenttest injects.
 func TestRememberedApprovals(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	policy := cities(t)

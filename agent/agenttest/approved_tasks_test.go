@@ -62,8 +62,8 @@ func paying(t *testing.T) perdure.ApprovalPolicy {
 	return p
 }
 
-// TestTasksOfAnyKindAreApproved checks that an agent of any kind runs a guarded task only if the
-// policies or people permit it, under every fault.
+// TestTasksOfAnyKindAreApproved checks that an agent of any kind runs a task that a policy guards
+// only if the policies or people permit it, under every fault that agenttest injects.
 func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
@@ -114,8 +114,8 @@ func TestLargeTasksAreApproved(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestUnansweredTasksAreDenied checks that a guarded task is denied if nobody answers the question
-// about it.
+// TestUnansweredTasksAreDenied checks that a task about which a policy asks is denied if nobody
+// answers the question.
 func TestUnansweredTasksAreDenied(t *testing.T) {
 	s := agenttest.Scenario{Agent: payer, Input: []payment{{"bob", 500}}, Tasks: []agent.TaskKind{payTask()}, Approvals: paying(t)}
 	o := agenttest.Run(t, s)
@@ -129,7 +129,8 @@ func TestUnansweredTasksAreDenied(t *testing.T) {
 }
 
 // TestEqualApprovedTasksAreOne checks that equal tasks are one task with one question if they are
-// scheduled in the same call of a function. In each call of a loop's step they are new tasks.
+// scheduled in the same call of a function. In a loop, each call of the step function schedules new
+// tasks.
 func TestEqualApprovedTasksAreOne(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	twice := func(ctx agent.Context) error {
@@ -163,8 +164,8 @@ func TestEqualApprovedTasksAreOne(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent schedules a guarded
-// task without Approved, or names a rule that does not allow it.
+// TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent does not call
+// Approved for a task that a policy guards, or names a rule that does not allow the task.
 func TestTasksWithoutClearanceFailTheRun(t *testing.T) {
 	rule := 1
 	for name, options := range map[string][]agent.TaskOption{

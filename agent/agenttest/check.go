@@ -8,8 +8,8 @@ import (
 // shown is the number of findings after which a check stops.
 const shown = 3
 
-// Run runs the scenario once without faults and returns its outcome. The goroutine is parked at
-// each wait, and continues.
+// Run runs the scenario once without faults and returns its outcome. The agent's goroutine is
+// parked at each wait, and continues after it.
 func Run(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
@@ -26,10 +26,10 @@ func Reentered(t *testing.T, s Scenario) Outcome {
 	return o
 }
 
-// CrashAtEveryCommit runs the scenario twice for each commit and each end of an attempt. In the
-// first run, the worker dies just before the call is stored. In the second, it dies just after the
-// call is stored, before the reply arrives. Another worker continues, and the outcome must equal
-// that of Run.
+// CrashAtEveryCommit runs the scenario twice for each write that is a commit or ends an attempt. In
+// the first run, the worker dies just before the write is stored. In the second, it dies just after
+// the write is stored, before the reply arrives. Another worker continues, and the outcome must
+// equal that of Run.
 func CrashAtEveryCommit(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, crashAtEveryCommit(t, s))
@@ -46,9 +46,9 @@ func DeliverTwice(t *testing.T, s Scenario) {
 
 // LoseLeaseAtEveryPoint runs the scenario twice for each call with which a worker writes. Before the
 // call arrives, the server moves all leases of the worker to another worker, and does not tell the
-// first worker. In one run, the call arrives when the other worker has claimed the work, in the other
-// run after the end of the run. The server must refuse the call, and the outcome must equal that of
-// Run.
+// first worker. In the first run, the call arrives when the other worker has claimed the work. In the
+// second, it arrives after the execution has ended. The server must refuse the call, and the outcome
+// must equal that of Run.
 func LoseLeaseAtEveryPoint(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, loseLeaseAtEveryPoint(t, s))
@@ -109,9 +109,9 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 	})
 }
 
-// atEveryPoint runs the scenario once for each write and each fate of that write, until a run has no
-// further write. If all is false, only commits and ends of attempts count as writes. It returns the
-// findings, and stops when it has as many as the constant shown.
+// atEveryPoint runs the scenario once for each write and each fate in fates (the fault at that
+// write), until a run has no further write. If all is false, only commits and ends of attempts count
+// as writes. It returns the findings, and stops when it has as many as the constant shown.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
 	want, found := undisturbed(t, s)

@@ -6,8 +6,8 @@
 // [CrashAtEveryCommit] runs it many times: each time the worker dies at another commit, just before
 // or just after the commit is stored. Another worker continues, and the outcome must be the same.
 // [DeliverTwice] delivers every call twice. [LoseLeaseAtEveryPoint] moves the lease of a worker to
-// another one, and does not tell the first one. [Reentered] parks no goroutine during a wait. [All]
-// runs all of these.
+// another worker, and does not tell the first one. [Reentered] parks no goroutine during a wait.
+// [All] runs all of these.
 //
 // # Time
 //
@@ -23,8 +23,8 @@
 // tasks (kind and input), the taken signals and the questions (key, kind, status and answer). They
 // rename ids first: entries by their order on the path, all other ids to one name. If outcomes may
 // differ for a good reason, such as a recorded time, Scenario.Normalize removes the difference. In
-// addition, no task whose result is stored may
-// run again, no worker may write after it has lost its lease, and the store must be consistent.
+// addition, no task whose result is stored may run again, no worker may write after it has lost its
+// lease, and the store must be consistent.
 //
 // A crash during a task that must not run twice (OnLost report) ends that task as INTERRUPTED, as
 // it does in production. The agent decides how to continue. The checks verify the other rules for

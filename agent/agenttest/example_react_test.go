@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// forecast is a tool of the program.
+// forecast is a tool that the program defines.
 func forecast() tool.Tool {
 	type place struct {
 		City string `json:"city"`
@@ -20,7 +20,7 @@ func forecast() tool.Tool {
 	}, tool.WithOnLost(perdure.OnLostRetry))
 }
 
-// checkWeather is the test TestWeather of a program.
+// checkWeather has the content of the function TestWeather in the test file of a program.
 func checkWeather(t *testing.T) {
 	o := agenttest.Run(t, agenttest.Scenario{
 		Input: "Do I need an umbrella in Bern?",

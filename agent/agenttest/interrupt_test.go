@@ -14,7 +14,7 @@ import (
 
 // TestAStoppedTurn checks a turn that a person stops while tool calls wait for their approval, and a
 // message that arrives at the same time. The calls are answered, the questions are withdrawn and the
-// message is taken, under every fault.
+// message is taken, under every fault that agenttest injects.
 func TestAStoppedTurn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t), Normalize: withoutKeys}

@@ -21,8 +21,8 @@ type digest struct {
 	lost  string   // unexported, so it has no JSON encoding
 }
 
-// digestPages uses a step, a task, a sleep, a signal and an entry in each call of step, with the
-// same names.
+// digestPages is a loop in which each call of the step function uses a step, a task, a sleep, a
+// signal and an entry, always with the same names.
 func digestPages(ctx agent.Context, pages int) (string, error) {
 	st := digest{Page: 1}
 	err := agent.Loop(ctx, &st, func(ctx agent.Context, st *digest) (bool, error) {
@@ -66,8 +66,8 @@ func digestScenario() agenttest.Scenario {
 }
 
 // TestLoopOutlastsCrashes checks the output of a loop of three pages, each with a task, a sleep of
-// an hour and a signal, and that the sleeps take three hours in all. agenttest.All then runs the
-// scenario again with crashes, lost leases, duplicate calls and without parking.
+// an hour and a signal. It also checks that the sleeps take three hours in all. agenttest.All then
+// runs the scenario again with crashes, lost leases, duplicate calls and without parking.
 func TestLoopOutlastsCrashes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := digestScenario()
@@ -82,8 +82,9 @@ func TestLoopOutlastsCrashes(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestLoopResumesFromItsCheckpoint checks that a function is entered without a state, with the
-// state after the first call of step, and with the state after the second call.
+// TestLoopResumesFromItsCheckpoint checks that the agent's function is entered without a state,
+// with the state after the first call of the loop's step function, and with the state after the
+// second call.
 func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 	var entered []int
 	s := digestScenario()
@@ -103,8 +104,8 @@ func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 	}
 }
 
-// TestLoopEndsWithAnError checks that Loop returns an error of step, and creates no checkpoint for
-// that call.
+// TestLoopEndsWithAnError checks that Loop returns an error of its step function, and creates no
+// checkpoint for that call.
 func TestLoopEndsWithAnError(t *testing.T) {
 	o := agenttest.Run(t, agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("fails", func(ctx agent.Context, _ int) (string, error) {
 		n := 0

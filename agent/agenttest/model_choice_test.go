@@ -14,8 +14,8 @@ import (
 )
 
 // TestAChosenModel checks that a choice of the model applies from the next turn on, within a response
-// and between two responses, under every fault. The turn that a script plays depends only on the
-// conversation, so each text names the model that answered.
+// and between two responses, under every fault that agenttest injects. The turn that a script plays
+// depends only on the conversation, so each text names the model that answered.
 func TestAChosenModel(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	script := func(name string) string {

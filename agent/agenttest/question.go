@@ -87,8 +87,7 @@ func (c *runProgress) leave(id uuid.UUID) {
 	c.left[id] = true
 }
 
-// questionLines returns a line for each question of the execution, in the order in which they were
-// asked.
+// questionLines returns a line for each question of the execution, in alphabetical order.
 func questionLines(ctx context.Context, s reader, org string, id uuid.UUID) ([]string, error) {
 	page, err := s.Questions(ctx, org, store.QuestionFilter{ExecutionID: &id, Limit: maxQuestions})
 	if err != nil {
@@ -102,6 +101,6 @@ func questionLines(ctx context.Context, s reader, org string, id uuid.UUID) ([]s
 		}
 		lines = append(lines, line)
 	}
-	slices.Sort(lines) // questions of one commit are asked at the same time
+	slices.Sort(lines) // the order of questions that one commit asks is not defined
 	return lines, nil
 }

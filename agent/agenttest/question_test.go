@@ -52,7 +52,8 @@ func told(q perdure.Question) *perdure.Answer {
 	return &perdure.Answer{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"there"`)}
 }
 
-// TestAnAgentAsks checks that an agent gets the answers to questions of each kind, under every fault.
+// TestAnAgentAsks checks that an agent gets the answers to questions of each kind, under every fault
+// that agenttest injects.
 func TestAnAgentAsks(t *testing.T) {
 	s := agenttest.Scenario{Agent: agent.DefineFunc("deploy", deploy), Answers: told}
 	o := agenttest.Run(t, s)

@@ -89,7 +89,7 @@ func alone() tool.Tool {
 }
 
 // TestRunIsTheReactLoop checks that react.Run calls tools until the model answers, and that each call
-// has its result. Neither is repeated under any fault.
+// has one result, under every fault that agenttest injects.
 func TestRunIsTheReactLoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn

@@ -74,8 +74,8 @@ func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error)
 	return answer, err
 }
 
-// die ends the worker's process and starts a process for another worker. Calls that the dead worker
-// makes after that do not arrive.
+// die simulates the end of the worker's process, and starts another worker after a pause. Calls
+// that the dead worker makes after that do not arrive.
 func (l *wire) die() {
 	l.dead.Store(true)
 	l.stop()
@@ -86,7 +86,7 @@ func (l *wire) die() {
 // new worker has claimed the work, or at the end of the run, as the plan says.
 func (l *wire) lose() {
 	l.cutLine()
-	time.Sleep(latency) // lets waiting polls end or claim
+	time.Sleep(latency) // waiting polls end meanwhile, or claim work
 	w := l.w
 	w.note(w.core.ReturnEmbedded(context.Background()))
 	l.lost.Store(true)
@@ -224,8 +224,8 @@ func (l *wire) Release(ctx context.Context, r perdure.Release) error {
 	return err
 }
 
-// repeat delivers a call that is not a write of the plan. It delivers the call twice if the plan says
-// so.
+// repeat delivers a call that does not count as a write in plan.at. It delivers the call twice if the
+// plan says so.
 func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 	if l.dead.Load() {
 		return answer, errDead

@@ -16,9 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestFaultsAtACommit checks for each fate how often the function is entered, and how often it then
-// finds a checkpoint. It finds one if the commit was stored before the worker died or lost its
-// lease.
+// TestFaultsAtACommit checks, for each fault at a commit, how often the function is entered, and
+// how often it then finds a checkpoint. It finds one if the commit was stored before the worker
+// died or lost its lease.
 func TestFaultsAtACommit(t *testing.T) {
 	entered, kept := 0, 0
 	s := Scenario{

@@ -59,7 +59,7 @@ type shownRun struct {
 	} `json:"entries"`
 }
 
-// check compares the outcome with the promises of the runtime.
+// check compares the outcome of the run with what the runtime promises.
 func (d *demonstration) check(ctx context.Context, id string) error {
 	var s shownRun
 	if err := d.read(ctx, &s, "show", id); err != nil {

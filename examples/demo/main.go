@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// cutAt is the tool's output at which the process is killed.
+// cutAt is the line in the tool's output after which the process is killed.
 const cutAt = "round 2"
 
 func main() {
