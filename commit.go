@@ -30,20 +30,20 @@ type Commit struct {
 	// Blocks are the final lengths of the blocks that close with the commit.
 	Blocks  []BlockEnd
 	Outcome Outcome
-	// Eager offers free task slots of this worker for the tasks that the commit schedules.
-	Eager Eager
+	// Offer offers free task slots of this worker for the tasks that the commit schedules.
+	Offer TaskOffer
 	Place Place
-	// Chose records which alternative was met in each wait for one of several conditions. A function
+	// WaitChoices records which alternative was met in each wait for one of several conditions. A function
 	// that is entered again reads this record.
-	Chose []Choice
-	// Keeps is set on a commit that suspends if the worker parks the goroutine. That worker then has
+	WaitChoices []WaitChoice
+	// Retained is set on a commit that suspends if the worker parks the goroutine. That worker then has
 	// the first claim on the execution, and its next claim holds only new data. Nil means that the
 	// worker does not park the goroutine.
-	Keeps *Kept
+	Retained *RetainedState
 }
 
-// Eager offers free slots of the committing worker for tasks that the commit schedules.
-type Eager struct {
+// TaskOffer offers free slots of the committing worker for tasks that the commit schedules.
+type TaskOffer struct {
 	WorkerID uuid.UUID
 	Kinds    []string
 	Queues   []string
@@ -142,7 +142,7 @@ type CommitReply struct {
 	// Questions are the questions that the commit asks, withdraws or waits for, with the same fields as
 	// in AgentClaim.
 	Questions []*Question
-	// Claims are the new tasks that this worker has claimed through the offer in Eager.
+	// Claims are the new tasks that this worker has claimed through Commit.Offer.
 	Claims []TaskClaim
 	// CheckpointSeq is the number of the newest checkpoint.
 	CheckpointSeq int64
@@ -170,9 +170,9 @@ type TaskFinish struct {
 	// execution.
 	Parked   bool
 	Embedded bool
-	// Kept describes the data that the worker still has for the parked goroutine. If it is nil, the
+	// Retained describes the data that the worker still has for the parked goroutine. If it is nil, the
 	// claim in the reply has all data.
-	Kept *Kept
+	Retained *RetainedState
 	// Features are the features of the worker, as in Poll.
 	Features Features
 }

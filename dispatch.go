@@ -227,7 +227,7 @@ type AgentClaim struct {
 	// it to the time of its request, and counts the lease from there. It cannot count from the
 	// arrival of the reply, because the reply may be delayed for longer than the lease.
 	Waited     time.Duration
-	Woke       Woke
+	WakeReason WakeReason
 	Checkpoint *Checkpoint // the newest checkpoint; nil if there is none
 	LastCommit CommitNumber
 	// Results are the tasks that the execution's wait contains, with their results.
@@ -246,19 +246,19 @@ type AgentClaim struct {
 	// SignalsTo is a Signal.Order: Signals contains every pending signal up to this order. It is 0 if
 	// the order is unknown.
 	SignalsTo int64
-	// Kept reports whether the claim continues a goroutine that its worker has parked (see the type
-	// Kept). Such a claim leaves out the data that the worker has: input, output, gate, checkpoint,
-	// Again, and the signals up to Kept.Seen. If the claim comes in the reply to the end of a task,
-	// that task's input and result are left out, too. If the worker no longer has the goroutine, it
+	// ContinuesParked reports whether the claim continues a goroutine that its worker has parked (see
+	// RetainedState). Such a claim leaves out the data that the worker has: input, output, gate,
+	// checkpoint, Again, and the signals up to RetainedState.Seen. If the claim comes in the reply to
+	// the end of a task, that task's input and result are left out, too. If the worker no longer has the goroutine, it
 	// releases the claim, and the next claim has all data.
-	Kept bool
+	ContinuesParked bool
 	// Ended is the first page of ended steps and tasks. It is set if the poll requested it and the
-	// execution had been claimed before. It is nil if Kept is true.
+	// execution had been claimed before. It is nil if ContinuesParked is true.
 	Ended *EndedPage
 }
 
-// Kept describes the data that a worker still has of an execution whose goroutine it has parked.
-type Kept struct {
+// RetainedState describes the data that a worker still has of an execution whose goroutine it has parked.
+type RetainedState struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.
 	At CommitNumber
@@ -281,22 +281,22 @@ type TaskClaim struct {
 type Heartbeat struct {
 	WorkerID uuid.UUID
 	Agents   []Lease
-	Tasks    []TaskBeat
+	Tasks    []TaskHeartbeat
 	// Parked lists the executions whose goroutines the worker has parked.
-	Parked []Parked
+	Parked []ParkedExecution
 }
 
-// TaskBeat renews the lease of an attempt and reports the attempt's progress, if any. Alive reports
+// TaskHeartbeat renews the lease of an attempt and reports the attempt's progress, if any. Alive reports
 // whether the task's code has shown activity since the last heartbeat; progress counts as activity.
 // Without Alive, a heartbeat shows only that the worker runs.
-type TaskBeat struct {
+type TaskHeartbeat struct {
 	Lease    TaskLease
 	Progress json.RawMessage
 	Alive    bool
 }
 
-// Parked is an execution whose goroutine a worker has parked, and the commit with which it parked.
-type Parked struct {
+// ParkedExecution is an execution whose goroutine a worker has parked, and the commit with which it parked.
+type ParkedExecution struct {
 	ExecutionID uuid.UUID
 	At          CommitNumber
 }
@@ -305,13 +305,13 @@ type Parked struct {
 // not process an item, its reply is Unknown, or ParkedKeep for a parked goroutine, and other items are
 // not affected.
 type HeartbeatReply struct {
-	Agents []AgentBeat
-	Tasks  []TaskBeatReply
+	Agents []AgentHeartbeatReply
+	Tasks  []TaskHeartbeatReply
 	Parked []ParkedState
 }
 
-// AgentBeat is the heartbeat reply for an execution that the worker runs.
-type AgentBeat struct {
+// AgentHeartbeatReply is the heartbeat reply for an execution that the worker runs.
+type AgentHeartbeatReply struct {
 	Lost            bool
 	CancelRequested bool
 	SignalsPending  bool
@@ -320,8 +320,8 @@ type AgentBeat struct {
 	Unknown bool
 }
 
-// TaskBeatReply is the heartbeat reply for an attempt. It tells the worker whether to continue.
-type TaskBeatReply struct {
+// TaskHeartbeatReply is the heartbeat reply for an attempt. It tells the worker whether to continue.
+type TaskHeartbeatReply struct {
 	Lost            bool
 	CancelRequested bool
 	Unknown         bool // see AgentBeat.Unknown

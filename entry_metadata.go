@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// foldedBegin is how an entry's content begins if Fold has added the metadata to it.
+// foldedBegin is how an entry's content begins if EmbedMetadata has added the metadata to it.
 const foldedBegin = `{"metadata":`
 
-// Fold adds the entry's metadata to its content, as the member "metadata", so that one hash covers
+// EmbedMetadata adds the entry's metadata to its content, as the member "metadata", so that one hash covers
 // both. The worker of a LOCAL execution stores the content of an entry in this form. Errors:
 // invalid_argument for content that is not an object.
-func (e *Entry) Fold() error {
+func (e *Entry) EmbedMetadata() error {
 	if len(e.Metadata) == 0 {
 		return nil
 	}
@@ -29,9 +29,9 @@ func (e *Entry) Fold() error {
 	return nil
 }
 
-// Unfold removes the metadata from the content and restores the original content byte for byte. An
+// ExtractMetadata removes the metadata from the content and restores the original content byte for byte. An
 // entry without metadata in its content is left unchanged.
-func (e *Entry) Unfold() {
+func (e *Entry) ExtractMetadata() {
 	if e.Metadata != nil || !bytes.HasPrefix(e.Content, []byte(foldedBegin)) {
 		return
 	}
@@ -49,9 +49,9 @@ func (e *Entry) Unfold() {
 // foldedLimit is the maximum number of bytes in which UnfoldFrom searches for the metadata.
 const foldedLimit = 1 << 20
 
-// UnfoldFrom does the same as [Entry.Unfold] for a content that is read as a stream. It buffers only
+// ExtractMetadataFrom does the same as [Entry.ExtractMetadata] for a content that is read as a stream. It buffers only
 // the metadata. Errors: those of the reader, internal (the metadata does not decode, or exceeds 1 MiB).
-func (e *Entry) UnfoldFrom(content io.Reader) (io.Reader, error) {
+func (e *Entry) ExtractMetadataFrom(content io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(content)
 	begin, _ := in.Peek(len(foldedBegin)) // if Peek fails, the next read returns the same error
 	if e.Metadata != nil || string(begin) != foldedBegin {

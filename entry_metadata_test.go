@@ -10,39 +10,39 @@ import (
 	"testing/iotest"
 )
 
-// TestFoldedMetadataComesBack checks that Unfold restores the original content and metadata byte for
-// byte. Fold refuses content that is no object.
+// TestFoldedMetadataComesBack checks that ExtractMetadata restores the original content and metadata byte for
+// byte. EmbedMetadata refuses content that is no object.
 func TestFoldedMetadataComesBack(t *testing.T) {
 	for _, content := range []string{`{}`, `{ }`, `{"parts":[]}`, `{"parts": [{"type":"text","text":"a}b"}], "x": 1 }`} {
 		for _, metadata := range []string{``, `{}`, `{"a":{"b":"}"}}`, `null`, `[1, 2]`} {
 			e := Entry{Content: json.RawMessage(content), Metadata: json.RawMessage(metadata)}
-			if err := e.Fold(); err != nil {
+			if err := e.EmbedMetadata(); err != nil {
 				t.Fatal(err)
 			}
 			if e.Metadata != nil && metadata != "" || !json.Valid(e.Content) {
 				t.Errorf("%s and %s fold to %s", content, metadata, e.Content)
 			}
-			if e.Unfold(); string(e.Content) != content || string(e.Metadata) != metadata {
+			if e.ExtractMetadata(); string(e.Content) != content || string(e.Metadata) != metadata {
 				t.Errorf("%s and %s became %s and %s", content, metadata, e.Content, e.Metadata)
 			}
 		}
 	}
 	for _, content := range []string{``, `[]`, `"x"`} {
 		e := Entry{Content: json.RawMessage(content), Metadata: json.RawMessage(`{}`)}
-		if err := e.Fold(); !IsCode(err, InvalidArgument) {
+		if err := e.EmbedMetadata(); !IsCode(err, InvalidArgument) {
 			t.Errorf("%q folds: %v", content, err)
 		}
 	}
 	plain := Entry{Content: json.RawMessage(`{"parts":[]}`)}
-	if plain.Unfold(); string(plain.Content) != `{"parts":[]}` || plain.Metadata != nil {
+	if plain.ExtractMetadata(); string(plain.Content) != `{"parts":[]}` || plain.Metadata != nil {
 		t.Errorf("%s %s", plain.Content, plain.Metadata)
 	}
 }
 
-// TestUnfoldFromIsUnfold checks that UnfoldFrom has the same result as Unfold. If the reader fails,
+// TestExtractMetadataFromEqualsExtractMetadata checks that ExtractMetadataFrom has the same result as ExtractMetadata. If the reader fails,
 // its content before the error is passed on, and then the error. Metadata over 1 MiB is an internal
 // error.
-func TestUnfoldFromIsUnfold(t *testing.T) {
+func TestExtractMetadataFromEqualsExtractMetadata(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	for _, e := range []Entry{
 		{Content: json.RawMessage(`{}`)},
@@ -53,8 +53,8 @@ func TestUnfoldFromIsUnfold(t *testing.T) {
 		{Content: json.RawMessage(`{"metadata":{"a":1},"parts":[]}`), Metadata: json.RawMessage(`{}`)},
 	} {
 		want, got := e, e
-		want.Unfold()
-		rest, err := got.UnfoldFrom(iotest.HalfReader(bytes.NewReader(e.Content)))
+		want.ExtractMetadata()
+		rest, err := got.ExtractMetadataFrom(iotest.HalfReader(bytes.NewReader(e.Content)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestUnfoldFromIsUnfold(t *testing.T) {
 	broken := errors.New("broken")
 	var e Entry
 	source := io.MultiReader(strings.NewReader(`{"metadata":{"a":1},"parts":["`+large), iotest.ErrReader(broken))
-	rest, err := e.UnfoldFrom(source)
+	rest, err := e.ExtractMetadataFrom(source)
 	if err != nil || string(e.Metadata) != `{"a":1}` {
 		t.Fatalf("what breaks later gives %s, %v", e.Metadata, err)
 	}
@@ -74,7 +74,7 @@ func TestUnfoldFromIsUnfold(t *testing.T) {
 		t.Errorf("%d bytes, then %v", n, err)
 	}
 	e = Entry{}
-	if _, err := e.UnfoldFrom(strings.NewReader(`{"metadata":{"a":"` + large + large + `"}}`)); !IsCode(err, Internal) {
+	if _, err := e.ExtractMetadataFrom(strings.NewReader(`{"metadata":{"a":"` + large + large + `"}}`)); !IsCode(err, Internal) {
 		t.Errorf("a metadata without end gives %v", err)
 	}
 }

@@ -79,9 +79,9 @@ type Execution struct {
 	// ReadyAt is the time at which the execution became PENDING; the execution that has been PENDING
 	// longest is claimed first. NotBefore is the earliest time of a claim. It is set after a claim
 	// that lost or crashed its worker.
-	ReadyAt   Time `json:"-"`
-	NotBefore Time `json:"-"`
-	Woke      Woke `json:"-"`
+	ReadyAt    Time       `json:"-"`
+	NotBefore  Time       `json:"-"`
+	WakeReason WakeReason `json:"-"`
 	// Crashes, Panics and Unfit are scores: for lost leases, for panics, and for workers that
 	// cannot run the execution. A claim that ends in one of these ways adds 2 to its score. A claim
 	// that ends normally subtracts 1 from each score. At a limit, the execution fails.
@@ -90,8 +90,8 @@ type Execution struct {
 	Unfit   int `json:"-"`
 	// CheckpointAt is the time of the newest checkpoint; zero if there is none.
 	CheckpointAt Time `json:"-"`
-	// Asked is the record of the execution's waits since the newest checkpoint.
-	Asked Asked `json:"-"`
+	// RecordedWaits is the record of the execution's waits since the newest checkpoint.
+	RecordedWaits RecordedWaits `json:"-"`
 	// CancelBy is the time at which an execution that is CANCELLING becomes CANCELLED, even if its
 	// worker does not respond.
 	CancelBy Time `json:"-"`
@@ -164,17 +164,17 @@ const LocalQueuePrefix = "local:"
 // LocalQueue returns the name of the queue for the tasks of a worker's LOCAL executions.
 func LocalQueue(worker uuid.UUID) string { return LocalQueuePrefix + worker.String() }
 
-// Woke is the reason why an execution became PENDING.
-type Woke string
+// WakeReason is the reason why an execution became PENDING.
+type WakeReason string
 
 const (
-	WokeStart    Woke = "start"
-	WokeTask     Woke = "task"
-	WokeSignal   Woke = "signal"
-	WokeQuestion Woke = "question"
-	WokeTimer    Woke = "timer"
-	WokeLost     Woke = "lost"     // the worker that ran the execution was lost
-	WokeReturned Woke = "returned" // the worker that ran the execution released it
+	WakeStart    WakeReason = "start"
+	WakeTask     WakeReason = "task"
+	WakeSignal   WakeReason = "signal"
+	WakeQuestion WakeReason = "question"
+	WakeTimer    WakeReason = "timer"
+	WakeLost     WakeReason = "lost"     // the worker that ran the execution was lost
+	WakeReturned WakeReason = "returned" // the worker that ran the execution released it
 )
 
 // CommitNumber identifies a commit of an execution, and orders its commits. It consists of the fence of

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Asked is the record of an execution's waits since its newest checkpoint. A function that is entered
+// RecordedWaits is the record of an execution's waits since its newest checkpoint. A function that is entered
 // again reads it, so that its waits have the same due times and outcomes as before. A checkpoint
 // empties the record.
-type Asked struct {
+type RecordedWaits struct {
 	// Dues are the due times of timers. They are stored for waits that have no recorded outcome.
-	Dues []Due `json:"dues,omitempty"`
+	Dues []TimerDue `json:"dues,omitempty"`
 	// Outcomes are the recorded outcomes of waits, one list for each name of a wait.
-	Outcomes []Outcomes `json:"outcomes,omitempty"`
+	Outcomes []WaitOutcomes `json:"outcomes,omitempty"`
 }
 
-// Due is the due time of a timer that was set with a duration.
-type Due struct {
+// TimerDue is the due time of a timer that was set with a duration.
+type TimerDue struct {
 	Name string `json:"name"`
 	At   Time   `json:"at"`
 }
 
-// Outcomes are the outcomes of the waits that have the same name, in the order in which the function
+// WaitOutcomes are the outcomes of the waits that have the same name, in the order in which the function
 // called them.
-type Outcomes struct {
+type WaitOutcomes struct {
 	Name string `json:"name"`
 	Of   []int  `json:"of"`
 }
@@ -32,8 +32,8 @@ type Outcomes struct {
 // NoOutcome stands for the outcome of a wait if none was recorded.
 const NoOutcome = -1
 
-// Choice is the outcome of one wait: the index of the alternative that was met, from 0.
-type Choice struct {
+// WaitChoice is the outcome of one wait: the index of the alternative that was met, from 0.
+type WaitChoice struct {
 	Name string
 	// Number is the number of this wait among the waits of the same name since the checkpoint, from 1.
 	Number int
@@ -41,7 +41,7 @@ type Choice struct {
 }
 
 // Outcome returns the outcome of the wait with this name and number, or NoOutcome if none was recorded.
-func (a Asked) Outcome(name string, number int) int {
+func (a RecordedWaits) Outcome(name string, number int) int {
 	for _, o := range a.Outcomes {
 		if o.Name == name && number >= 1 && number <= len(o.Of) {
 			return o.Of[number-1]
@@ -50,14 +50,14 @@ func (a Asked) Outcome(name string, number int) int {
 	return NoOutcome
 }
 
-// maxAsked limits Choice.Number. Missing outcomes before that number are filled in, so without the
+// maxWaitNumber limits WaitChoice.Number. Missing outcomes before that number are filled in, so without the
 // limit a caller could make the stored row arbitrarily large.
-const maxAsked = 1 << 20
+const maxWaitNumber = 1 << 20
 
 // Check returns an error if the choice is invalid. Errors: invalid_argument.
-func (c Choice) Check() error {
-	if c.Name == "" || len(c.Name) > maxTimerName || c.Number < 1 || c.Number > maxAsked || c.Index < 0 {
-		return FieldErrorf("chose", "a choice needs a name of 1 to %d characters, a number from 1 to %d and an index from 0", maxTimerName, maxAsked)
+func (c WaitChoice) Check() error {
+	if c.Name == "" || len(c.Name) > maxTimerName || c.Number < 1 || c.Number > maxWaitNumber || c.Index < 0 {
+		return FieldErrorf("chose", "a choice needs a name of 1 to %d characters, a number from 1 to %d and an index from 0", maxTimerName, maxWaitNumber)
 	}
 	return nil
 }
@@ -72,15 +72,15 @@ func TimerName(name string, number, n int) string { return timerPrefix(name, num
 
 // With returns a copy of the record with the outcome c added, and without the due times of that wait's
 // timers. It does not replace an outcome that is already recorded.
-func (a Asked) With(c Choice) Asked {
-	outcomes := make([]Outcomes, 0, len(a.Outcomes)+1)
+func (a RecordedWaits) With(c WaitChoice) RecordedWaits {
+	outcomes := make([]WaitOutcomes, 0, len(a.Outcomes)+1)
 	outcomes = append(outcomes, a.Outcomes...)
 	i := 0
 	for i < len(outcomes) && outcomes[i].Name != c.Name {
 		i++
 	}
 	if i == len(outcomes) {
-		outcomes = append(outcomes, Outcomes{Name: c.Name})
+		outcomes = append(outcomes, WaitOutcomes{Name: c.Name})
 	}
 	of := append([]int(nil), outcomes[i].Of...)
 	for len(of) < c.Number {
@@ -92,12 +92,12 @@ func (a Asked) With(c Choice) Asked {
 	outcomes[i].Of = of
 	a.Outcomes = outcomes
 	prefix := timerPrefix(c.Name, c.Number)
-	a.Dues = slices.DeleteFunc(slices.Clone(a.Dues), func(d Due) bool { return strings.HasPrefix(d.Name, prefix) })
+	a.Dues = slices.DeleteFunc(slices.Clone(a.Dues), func(d TimerDue) bool { return strings.HasPrefix(d.Name, prefix) })
 	return a
 }
 
 // Due returns the due time of the timer with the given name; false if none is stored.
-func (a Asked) Due(name string) (Time, bool) {
+func (a RecordedWaits) Due(name string) (Time, bool) {
 	for _, d := range a.Dues {
 		if d.Name == name {
 			return d.At, true

@@ -7,7 +7,7 @@ import (
 
 func TestTimersByDuration(t *testing.T) {
 	now := AtMilli(1_000_000)
-	asked := Asked{Dues: []Due{{"known", AtMilli(5)}}}
+	asked := RecordedWaits{Dues: []TimerDue{{"known", AtMilli(5)}}}
 	tree := WaitAny(WaitAll(WaitAfter("new", time.Second), WaitSignal("s")), WaitAfter("known", time.Hour), WaitUntil(AtMilli(7)))
 	got, kept := tree.At(now, asked)
 	if due := got.Any[0].All[0].Timer; due == nil || !due.Equal(now.Add(time.Second).Time) {
@@ -26,7 +26,7 @@ func TestTimersByDuration(t *testing.T) {
 		t.Errorf("the next timer is %s", next)
 	}
 	// A timer with a duration of zero is due at once.
-	if soon, _ := WaitAfter("zero", 0).At(now, Asked{}); !soon.Timer.Reached(now) {
+	if soon, _ := WaitAfter("zero", 0).At(now, RecordedWaits{}); !soon.Timer.Reached(now) {
 		t.Errorf("a timer of no duration is due at %s, now is %s", soon.Timer, now)
 	}
 }
@@ -46,9 +46,9 @@ func TestWaitsAfterAreChecked(t *testing.T) {
 }
 
 func TestOutcomes(t *testing.T) {
-	var a Asked
-	a.Dues = []Due{{TimerName("w", 1, 0), AtMilli(1)}, {TimerName("w", 12, 0), AtMilli(2)}, {TimerName("v", 1, 0), AtMilli(3)}}
-	b := a.With(Choice{"w", 3, 2}).With(Choice{"w", 1, 5}).With(Choice{"w", 1, 6}).With(Choice{"v", 1, 0})
+	var a RecordedWaits
+	a.Dues = []TimerDue{{TimerName("w", 1, 0), AtMilli(1)}, {TimerName("w", 12, 0), AtMilli(2)}, {TimerName("v", 1, 0), AtMilli(3)}}
+	b := a.With(WaitChoice{"w", 3, 2}).With(WaitChoice{"w", 1, 5}).With(WaitChoice{"w", 1, 6}).With(WaitChoice{"v", 1, 0})
 	for _, want := range []struct {
 		name          string
 		number, index int

@@ -178,7 +178,7 @@ func (w *Wait) HasTimer() bool {
 // At returns a copy of w in which a Timer replaces each After. The due time of a timer comes from
 // the record asked if it has one for this name, else it is now plus After. At also returns asked
 // with the new due times added. The argument now is the current time of the store.
-func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
+func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
 			return nil
@@ -194,7 +194,7 @@ func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 		due, known := asked.Due(w.Name)
 		if !known {
 			due = now.Add(w.After)
-			asked.Dues = append(slices.Clip(asked.Dues), Due{w.Name, due})
+			asked.Dues = append(slices.Clip(asked.Dues), TimerDue{w.Name, due})
 		}
 		w.Timer, w.After, w.Name = &due, 0, ""
 	}

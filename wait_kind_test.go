@@ -51,7 +51,7 @@ func TestEveryKindOfWaitIsHandled(t *testing.T) {
 			if met, err := w.Evaluate(func(perdure.Wait) (bool, error) { calls++; return true, nil }); !met || err != nil || calls == 0 {
 				t.Errorf("with all leaves met it is met %v (%v) after %d leaves", met, err, calls)
 			}
-			stored, _ := w.At(nothing.now, perdure.Asked{})
+			stored, _ := w.At(nothing.now, perdure.RecordedWaits{})
 			if _, met := stored.Mark(nothing); met {
 				t.Error("nothing meets it")
 			}

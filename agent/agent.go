@@ -111,7 +111,7 @@ type Context interface {
 	Schedule(kind string, input any, opts ...TaskOption) Future
 	// Await waits until the tasks of the futures meet the condition how, and returns the state of each
 	// task. It blocks.
-	Await(how How, futures ...Future) ([]Result, error)
+	Await(how JoinMode, futures ...Future) ([]Result, error)
 	// Peek returns the state of a task without waiting for its end. A function that is entered again
 	// gets the same state as before, if a commit has followed the earlier call. Peek does not commit.
 	// It may only be called where methods that block may be called.
@@ -133,18 +133,18 @@ type Context interface {
 	// OpenQuestion asks a question and does not wait for its answer. The question is stored with the
 	// next commit. Until the function is entered again, each combination of Name and Instance may be
 	// asked only once. If it is asked again, the error of the result is question_key_reused.
-	OpenQuestion(q Question) Asked
+	OpenQuestion(q Question) QuestionRef
 	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns the
 	// question with its kind, subject, status and answer. It blocks. Errors: the error of a, and those
 	// of Ask except ErrExpired and ErrWithdrawn.
-	AwaitQuestion(a Asked) (perdure.Question, error)
+	AwaitQuestion(a QuestionRef) (perdure.Question, error)
 	// Ask asks a question and waits for its answer. A denial is an answer. It blocks. Errors:
 	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for
 	// another question).
 	Ask(q Question) (perdure.Answer, error)
 	// WithdrawQuestion withdraws a question with the next commit. If the question already has an
 	// answer, it does not change.
-	WithdrawQuestion(a Asked)
+	WithdrawQuestion(a QuestionRef)
 
 	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If timeout is
 	// positive and passes first, it returns ErrTimeout. It blocks.
@@ -155,7 +155,7 @@ type Context interface {
 	WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.Signal, error)
 	// WaitAny waits until one of the conditions is met. If several are met, it returns the first in
 	// the list. If timeout is positive and passes first, it returns ErrTimeout. It blocks.
-	WaitAny(timeout time.Duration, conditions ...Condition) (Met, error)
+	WaitAny(timeout time.Duration, conditions ...Condition) (WaitResult, error)
 	// DrainSignals takes all pending signals whose names match the pattern, in the order in which
 	// they were sent. In a function that is entered again, signals that were taken since the newest
 	// checkpoint come first.
@@ -238,12 +238,12 @@ func (r Result) Err() error {
 	return &perdure.TaskError{Code: perdure.Internal, Message: "the task ended " + string(r.Task.Status)}
 }
 
-// How says when a wait for several futures ends.
-type How int
+// JoinMode says when a wait for several futures ends.
+type JoinMode int
 
 const (
 	// All ends the wait when every task has ended in any way.
-	All How = iota
+	All JoinMode = iota
 	// AllOrFailure ends the wait when every task has completed, or when one has failed.
 	AllOrFailure
 	// FirstSuccess ends the wait when one task has completed, or when all have failed.

@@ -124,7 +124,7 @@ func (c *guardedTask) ask() error {
 	asked := c.ctx.OpenQuestion(q)
 	c.ctx.SetPlace(before)
 	if perdure.IsCode(asked.Err(), perdure.QuestionKeyReused) {
-		asked = AskedOf(perdure.QuestionID(c.ctx.ID(), name)) // an equal task has already asked this question
+		asked = NewQuestionRef(perdure.QuestionID(c.ctx.ID(), name)) // an equal task has already asked this question
 	}
 	final, err := c.ctx.AwaitQuestion(asked)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 type Condition struct {
 	Signal   string        `json:"signal,omitempty"`
 	Task     *Future       `json:"task,omitempty"`
-	Question *Asked        `json:"question,omitempty"`
+	Question *QuestionRef  `json:"question,omitempty"`
 	Timer    time.Duration `json:"timer,omitempty"`
 	Any      []Condition   `json:"any,omitempty"`
 	All      []Condition   `json:"all,omitempty"`
@@ -115,8 +115,8 @@ func (c Condition) Walk(visit func(Condition)) {
 	}
 }
 
-// Met describes which condition ended a WaitAny, and how.
-type Met struct {
+// WaitResult describes which condition ended a WaitAny, and how.
+type WaitResult struct {
 	// Index is the index of the condition in the arguments of WaitAny. If several were met, it is
 	// the lowest.
 	Index int
@@ -133,7 +133,7 @@ type Met struct {
 }
 
 // Signal returns the first element of Signals, or the zero Signal if there is none.
-func (m Met) Signal() perdure.Signal {
+func (m WaitResult) Signal() perdure.Signal {
 	if len(m.Signals) == 0 {
 		return perdure.Signal{}
 	}
@@ -142,7 +142,7 @@ func (m Met) Signal() perdure.Signal {
 
 // ValueOf decodes the result of the nth task of the condition, counted from 0. If the task failed, the
 // error is its *perdure.TaskError.
-func ValueOf[T any](m Met, n int) (T, error) {
+func ValueOf[T any](m WaitResult, n int) (T, error) {
 	if n < 0 || n >= len(m.Tasks) {
 		var zero T
 		return zero, perdure.FieldErrorf("n", "what was met has %d tasks", len(m.Tasks))

@@ -130,28 +130,28 @@ func encoded(what string, value any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Asked refers to a question that was asked, or contains the error why it could not be asked.
-type Asked struct {
+// QuestionRef refers to a question that was asked, or contains the error why it could not be asked.
+type QuestionRef struct {
 	ID  uuid.UUID
 	err error
 }
 
-// AskedOf returns a reference to the question with the given id.
-func AskedOf(id uuid.UUID) Asked { return Asked{ID: id} }
+// NewQuestionRef returns a reference to the question with the given id.
+func NewQuestionRef(id uuid.UUID) QuestionRef { return QuestionRef{ID: id} }
 
-// NotAsked returns a reference to a question that could not be asked. Every wait for it returns the
+// FailedQuestionRef returns a reference to a question that could not be asked. Every wait for it returns the
 // error err.
-func NotAsked(err error) Asked { return Asked{err: err} }
+func FailedQuestionRef(err error) QuestionRef { return QuestionRef{err: err} }
 
 // Err returns the reason why the question could not be asked, or nil if it was.
-func (a Asked) Err() error { return a.err }
+func (a QuestionRef) Err() error { return a.err }
 
 // MarshalJSON returns the id of the question as a JSON string.
-func (a Asked) MarshalJSON() ([]byte, error) { return json.Marshal(a.ID) }
+func (a QuestionRef) MarshalJSON() ([]byte, error) { return json.Marshal(a.ID) }
 
 // OnQuestion returns a condition that is met when the question has an answer, has expired or was
 // withdrawn.
-func OnQuestion(a Asked) Condition { return Condition{Question: &a} }
+func OnQuestion(a QuestionRef) Condition { return Condition{Question: &a} }
 
 // Decision returns the answer of a question that WaitAny or AwaitQuestion returned. Errors:
 // ErrExpired, ErrWithdrawn.

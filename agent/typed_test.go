@@ -19,12 +19,12 @@ import (
 type fake struct {
 	agent.Context
 	ended     map[uuid.UUID]*perdure.Task
-	asked     []agent.How
+	asked     []agent.JoinMode
 	cancelled []uuid.UUID
 	lost      error
 }
 
-func (f *fake) Await(how agent.How, futures ...agent.Future) ([]agent.Result, error) {
+func (f *fake) Await(how agent.JoinMode, futures ...agent.Future) ([]agent.Result, error) {
 	f.asked = append(f.asked, how)
 	if f.lost != nil {
 		return nil, f.lost
@@ -86,7 +86,7 @@ func TestJoinAll(t *testing.T) {
 			}
 		}
 	}
-	if slices.ContainsFunc(f.asked, func(how agent.How) bool { return how != agent.AllOrFailure }) || len(f.asked) != 4 {
+	if slices.ContainsFunc(f.asked, func(how agent.JoinMode) bool { return how != agent.AllOrFailure }) || len(f.asked) != 4 {
 		t.Errorf("it asked for %v; no tasks ask for nothing", f.asked)
 	}
 }

@@ -75,12 +75,12 @@ func New(o Options) (*Client, error) {
 // directory; token is the content of the file "token" in that directory.
 func Socket(path, token string) *Client {
 	var d net.Dialer
-	return Dialed(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
+	return NewWithDialer(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
 }
 
-// Dialed creates a client for the server to which dial connects. It is for a server on the same
+// NewWithDialer creates a client for the server to which dial connects. It is for a server on the same
 // machine, because it does not ask for compressed responses.
-func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client {
+func NewWithDialer(dial func(context.Context) (net.Conn, error), token string) *Client {
 	t := newTransport()
 	t.DisableCompression = true
 	t.Proxy, t.DialContext = nil, func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }

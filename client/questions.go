@@ -146,8 +146,8 @@ func (e *DecidedError) Error() string { return e.err.Error() }
 // Unwrap returns the [perdure.Error] with the code question_decided.
 func (e *DecidedError) Unwrap() error { return e.err }
 
-// QuestionsNow are the open questions of an org at one time.
-type QuestionsNow struct {
+// QuestionsSnapshot are the open questions of an org at one time.
+type QuestionsSnapshot struct {
 	// Items are the newest open questions, at most 200.
 	Items []*perdure.Question `json:"items"`
 	OpenQuestions
@@ -156,7 +156,7 @@ type QuestionsNow struct {
 // QuestionEvent is an event of FollowQuestions. Exactly one of the fields is set.
 type QuestionEvent struct {
 	// All are all open questions of the org. They replace the questions from earlier events.
-	All *QuestionsNow
+	All *QuestionsSnapshot
 	// Changed is a question that is new or has changed since the last event.
 	Changed *perdure.Question
 }
@@ -193,7 +193,7 @@ func (c *Client) FollowQuestions(ctx context.Context) iter.Seq2[QuestionEvent, e
 func questionEvent(e Event) (q QuestionEvent, err error) {
 	switch e.Type {
 	case "questions":
-		q.All = new(QuestionsNow)
+		q.All = new(QuestionsSnapshot)
 		err = json.Unmarshal(e.Data, q.All)
 	case "question":
 		q.Changed = new(perdure.Question)

@@ -45,8 +45,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			}
 			return c
 		},
-		"Dialed": func(server *httptest.Server) *Client {
-			return Dialed(func(ctx context.Context) (net.Conn, error) {
+		"NewWithDialer": func(server *httptest.Server) *Client {
+			return NewWithDialer(func(ctx context.Context) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())
 			}, "token")
 		},

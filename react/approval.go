@@ -170,7 +170,7 @@ func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 		for i := range group {
 			if c := &group[i]; c.Question != nil {
 				asked = append(asked, c)
-				conditions = append(conditions, agent.OnQuestion(agent.AskedOf(*c.Question)))
+				conditions = append(conditions, agent.OnQuestion(agent.NewQuestionRef(*c.Question)))
 			}
 		}
 		if len(asked) == 0 {
@@ -199,7 +199,7 @@ func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 // has sent a message.
 func (l *loop) skipAsked(asked []*call) {
 	for _, c := range asked {
-		l.ctx.WithdrawQuestion(agent.AskedOf(*c.Question))
+		l.ctx.WithdrawQuestion(agent.NewQuestionRef(*c.Question))
 		c.Question, c.Refused = nil, "skipped: the user sent a message"
 	}
 }

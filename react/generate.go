@@ -21,7 +21,7 @@ type GenerateOptions struct {
 	// System is the system prompt.
 	System string
 	// Tools are the tools that the model may call. Generate does not run them: it returns the calls in
-	// Generated.Message.
+	// GenerateResult.Message.
 	Tools []llm.ToolSpec
 	// ToolChoice and ToolName have the meaning of the fields of the same names in perdure.Turns.
 	ToolChoice, ToolName string
@@ -35,8 +35,8 @@ type GenerateOptions struct {
 	Silent bool
 }
 
-// Generated is the answer of a model.
-type Generated struct {
+// GenerateResult is the answer of a model.
+type GenerateResult struct {
 	// Message is the answer. Append it to the messages to continue the conversation.
 	Message perdure.Message
 	// EntryID is the id that the streamed text of the answer has at clients. To store the answer in the
@@ -50,7 +50,7 @@ type Generated struct {
 }
 
 // Text returns the text of the answer.
-func (g Generated) Text() string { return g.Message.PlainText() }
+func (g GenerateResult) Text() string { return g.Message.PlainText() }
 
 // Generate asks a model once, from an agent of any kind, and returns the answer. The call is a
 // task: its answer is stored, and a function that is entered again gets the stored answer, so a
@@ -63,10 +63,10 @@ func (g Generated) Text() string { return g.Message.PlainText() }
 // conversation. The worker of the model calls registers ModelTasks, or the react agent's Tasks.
 // Generate blocks. Errors: invalid_argument, and the error of a call that has failed for good, a
 // *perdure.TaskError whose code begins with model_.
-func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) (Generated, error) {
+func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) (GenerateResult, error) {
 	r, err := o.request(ctx, messages)
 	if err != nil {
-		return Generated{}, err
+		return GenerateResult{}, err
 	}
 	at := ctx.Place()
 	at.MessageID, at.ToolCallID = r.EntryID.String(), ""
@@ -81,10 +81,10 @@ func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) 
 	}
 	results, err := ctx.Await(agent.All, ctx.Schedule(ModelTask, r, options...))
 	if err != nil {
-		return Generated{}, err
+		return GenerateResult{}, err
 	}
 	if err := results[0].Err(); err != nil {
-		return Generated{}, err
+		return GenerateResult{}, err
 	}
 	return generated(r.EntryID, results[0].Task.Result)
 }
@@ -100,12 +100,12 @@ func generateKey(o GenerateOptions) string {
 	return "generate:" + o.Name + "#" + o.Instance
 }
 
-func generated(entry uuid.UUID, result json.RawMessage) (Generated, error) {
+func generated(entry uuid.UUID, result json.RawMessage) (GenerateResult, error) {
 	var a modelAnswer
 	if err := json.Unmarshal(result, &a); err != nil {
-		return Generated{}, perdure.FieldErrorf("result", "of the model call does not decode: %v", err)
+		return GenerateResult{}, perdure.FieldErrorf("result", "of the model call does not decode: %v", err)
 	}
-	g := Generated{
+	g := GenerateResult{
 		Message: perdure.Message{Role: perdure.RoleAssistant, Content: a.Content}, EntryID: entry, StopReason: a.Content.StopReason,
 		Latency: time.Duration(a.LatencyMs) * time.Millisecond,
 	}

@@ -66,7 +66,7 @@ func (l *loop) stop(s perdure.Signal) error {
 				l.ctx.CancelTask(agent.FutureOf(*c.Task, c.Name))
 			}
 			if c.Question != nil {
-				l.ctx.WithdrawQuestion(agent.AskedOf(*c.Question))
+				l.ctx.WithdrawQuestion(agent.NewQuestionRef(*c.Question))
 				c.Question, c.Refused = nil, stoppedCall
 			}
 		}

@@ -49,7 +49,7 @@ type RunOptions struct {
 // RunResult is the result of the function Run.
 type RunResult struct {
 	// Message is the last answer of the model. EntryID is the id that its streamed text has at clients, see
-	// Generated.EntryID.
+	// GenerateResult.EntryID.
 	Message perdure.Message
 	EntryID uuid.UUID
 	// Messages are the messages that were passed to Run, followed by the messages that the Run

@@ -74,7 +74,7 @@ func (r *run) awaitApprovals(group []call) error {
 		for i := range group {
 			if c := &group[i]; c.Question != nil {
 				asked = append(asked, c)
-				conditions = append(conditions, agent.OnQuestion(agent.AskedOf(*c.Question)))
+				conditions = append(conditions, agent.OnQuestion(agent.NewQuestionRef(*c.Question)))
 			}
 		}
 		if len(asked) == 0 {

@@ -85,7 +85,7 @@ func (s *stepper) step(ctx context.Context, n int) {
 		reply, err := s.d.Commit(ctx, perdure.Commit{
 			Lease: s.claim.Lease, Number: s.number,
 			Tasks: []perdure.NewTask{{Kind: "work", Key: key, Input: perdure.Inline([]byte(`"` + string(input) + `"`))}},
-			Eager: perdure.Eager{WorkerID: s.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1},
+			Offer: perdure.TaskOffer{WorkerID: s.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1},
 		})
 		if err != nil || len(reply.Claims) != 1 {
 			s.Fatalf("%d claims, %v", len(reply.Claims), err)

@@ -16,20 +16,20 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Reading serves the data directory's store to this process, without writing. It takes no lock,
+// ReadOnlyServer serves the data directory's store to this process, without writing. It takes no lock,
 // migrates no tables and runs no sweeps. Therefore it works on a full disk, and while a server uses
 // the store.
-type Reading struct {
+type ReadOnlyServer struct {
 	server *Server
 	front  *http.Server
 	line   *pipeListener
 	ended  chan error
 }
 
-// OpenReading opens the embedded store of c.Data for reading. It uses only Data, Logger, Version,
+// OpenReadOnly opens the embedded store of c.Data for reading. It uses only Data, Logger, Version,
 // Catalog and TracerProvider of c. Errors: not_found if there is no store, conflict if its tables have
 // another version.
-func OpenReading(ctx context.Context, c Config) (*Reading, error) {
+func OpenReadOnly(ctx context.Context, c Config) (*ReadOnlyServer, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -43,25 +43,25 @@ func OpenReading(ctx context.Context, c Config) (*Reading, error) {
 	if err := s.assemble(observers{}); err != nil {
 		return nil, errors.Join(err, look.Close())
 	}
-	r := &Reading{server: s, line: newPipeListener(), ended: make(chan error, 1)}
+	r := &ReadOnlyServer{server: s, line: newPipeListener(), ended: make(chan error, 1)}
 	r.front = front.NewServer(s.http, slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug))
 	go func() { r.ended <- r.front.Serve(r.line) }()
 	return r, nil
 }
 
 // Dial connects to the HTTP API.
-func (r *Reading) Dial(ctx context.Context) (net.Conn, error) { return r.line.dial(ctx) }
+func (r *ReadOnlyServer) Dial(ctx context.Context) (net.Conn, error) { return r.line.dial(ctx) }
 
 // Token returns the bearer of an operator.
-func (r *Reading) Token() string { return r.server.token }
+func (r *ReadOnlyServer) Token() string { return r.server.token }
 
 // ServeContents is like [Server.ServeContents].
-func (r *Reading) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
+func (r *ReadOnlyServer) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return r.server.ServeContents(org, worker, source)
 }
 
 // Close stops serving and closes the store.
-func (r *Reading) Close() error {
+func (r *ReadOnlyServer) Close() error {
 	close(r.server.stop)
 	_ = r.front.Close() // the listener's Close never fails
 	served := <-r.ended

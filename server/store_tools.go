@@ -148,10 +148,10 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 	return result, errors.Join(err, look.Close())
 }
 
-// StoreUnchecked reports whether an embedded store was not closed cleanly, and no server has completed
+// StoreNeedsCheck reports whether an embedded store was not closed cleanly, and no server has completed
 // a check of it since. unchecked is false while a process that owns the data directory uses the store.
 // damaged reports whether the last check found damage.
-func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
+func StoreNeedsCheck(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {
 		return false, false, err

@@ -185,7 +185,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 // leaves both out if this worker has parked the goroutine of the execution.
 func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	for _, t := range c.Results {
-		if !c.Kept || t == nil || t.ID != a.claim.Lease.TaskID {
+		if !c.ContinuesParked || t == nil || t.ID != a.claim.Lease.TaskID {
 			continue
 		}
 		t.Input, t.InputBlob = a.claim.Task.Input, a.claim.Task.InputBlob
@@ -224,7 +224,7 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 		}
 		f = withoutResult(f, err)
 	}
-	f.Parked, f.Kept = a.w.reserveFor(a.claim.Lease.ExecutionID)
+	f.Parked, f.Retained = a.w.reserveFor(a.claim.Lease.ExecutionID)
 	reply, err := a.finish(ctx, f)
 	if perdure.IsCode(err, perdure.Conflict) && f.Blocks != nil {
 		a.log().Error("the server has lost some of what the task showed; its outcome is stored without", "error", err)
@@ -242,9 +242,9 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 }
 
 // reserveFor reserves an agent slot if the goroutine of the execution is parked or running on this worker;
-// the bool says whether it did. The *perdure.Kept describes the data that the goroutine already has, so
+// the bool says whether it did. The *perdure.RetainedState describes the data that the goroutine already has, so
 // that a claim in the reply contains only new data.
-func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
+func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.RetainedState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.parked[execution]
@@ -278,7 +278,7 @@ func (a *attempt) giveBack(started bool) {
 
 // heard applies what the reply to a heartbeat says about this attempt. If the lease was renewed, sent is
 // the new lease, which began when the heartbeat was sent.
-func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
+func (a *attempt) heard(b perdure.TaskHeartbeatReply, sent leaseClock) {
 	switch {
 	case b.Unknown:
 		a.log().Warn("the server could not renew the lease; it runs on, and is asked for again")
@@ -301,10 +301,10 @@ func (a *attempt) renewed() leaseClock {
 
 // beat returns what the next heartbeat says about this attempt, with the progress and the signs of life
 // that the server has not acknowledged yet.
-func (a *attempt) beat() perdure.TaskBeat {
+func (a *attempt) beat() perdure.TaskHeartbeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b := perdure.TaskBeat{Lease: a.claim.Lease}
+	b := perdure.TaskHeartbeat{Lease: a.claim.Lease}
 	if a.signs > a.acked {
 		b.Alive, b.Progress = true, a.progress
 	}

@@ -23,8 +23,8 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	}
 	c := r.pending
 	c.Lease, c.Number, c.Outcome, c.Place = r.claim.Lease, r.number+1, o, r.place
-	c.Eager, c.Chose = r.w.offer(len(c.Tasks)), r.asks.chose
-	defer func() { r.w.taskSlots.release(c.Eager.Slots) }()
+	c.Offer, c.WaitChoices = r.w.offer(len(c.Tasks)), r.asks.chose
+	defer func() { r.w.taskSlots.release(c.Offer.Slots) }()
 	ctx, cancel := r.leaseContext()
 	defer cancel()
 	err := r.prepare(ctx, &c)
@@ -44,7 +44,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	}
 	r.committed(c, reply)
 	for _, claim := range reply.Claims {
-		c.Eager.Slots-- // the attempt of the claimed task now holds the slot
+		c.Offer.Slots-- // the attempt of the claimed task now holds the slot
 		r.w.dateTask(&claim, sent)
 		r.w.startAttempt(r.live, claim)
 	}
@@ -231,12 +231,12 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 
 // offer reserves task slots for a commit that schedules this number of tasks. The reply to the commit can
 // then contain claims on these tasks. The caller releases the slots that the reply does not use.
-func (w *Worker) offer(tasks int) perdure.Eager {
+func (w *Worker) offer(tasks int) perdure.TaskOffer {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
-		return perdure.Eager{}
+		return perdure.TaskOffer{}
 	}
 	n := w.taskSlots.try(min(tasks, w.taskSlots.offer()))
-	return perdure.Eager{WorkerID: w.ID, Kinds: kinds(w.tasks), Queues: w.Queues, Slots: n, Features: perdure.AllFeatures}
+	return perdure.TaskOffer{WorkerID: w.ID, Kinds: kinds(w.tasks), Queues: w.Queues, Slots: n, Features: perdure.AllFeatures}
 }
 
 // Append implements agent.Context.

@@ -9,25 +9,25 @@ import (
 )
 
 // WaitAny implements agent.Context.
-func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (agent.Met, error) {
+func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (agent.WaitResult, error) {
 	if err := r.blocking("WaitAny"); err != nil {
-		return agent.Met{}, err
+		return agent.WaitResult{}, err
 	}
 	if err := checkConditions(conditions); err != nil {
-		return agent.Met{}, err
+		return agent.WaitResult{}, err
 	}
 	shape, err := json.Marshal(conditions)
 	if err != nil {
-		return agent.Met{}, err
+		return agent.WaitResult{}, err
 	}
 	a := r.ask(waitName("any", string(shape)))
 	wait, err := waitOf(a, timeout, conditions)
 	if err != nil {
-		return agent.Met{}, err
+		return agent.WaitResult{}, err
 	}
 	switch {
 	case a.outcome == len(conditions):
-		return agent.Met{Index: -1}, agent.ErrTimeout
+		return agent.WaitResult{Index: -1}, agent.ErrTimeout
 	case a.outcome >= 0 && a.outcome < len(conditions):
 		if met, err := r.metAgain(a.outcome, conditions[a.outcome], wait.Any[a.outcome]); err != nil || met.Index >= 0 {
 			return met, err
@@ -39,7 +39,7 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 	for {
 		marked, err := r.suspend(wait)
 		if err != nil {
-			return agent.Met{}, err
+			return agent.WaitResult{}, err
 		}
 		if len(marked.Any) != len(wait.Any) {
 			marked = wait // the reply does not mark what is met, so only local knowledge counts
@@ -47,7 +47,7 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 		for i, c := range conditions {
 			met, err := marked.Any[i].Evaluate(r.meets)
 			if err != nil {
-				return agent.Met{}, err
+				return agent.WaitResult{}, err
 			}
 			if met {
 				return r.come(a, i, c)
@@ -55,16 +55,16 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 		}
 		if timeout > 0 && marked.Any[len(conditions)].Met {
 			r.chose(a, len(conditions))
-			return agent.Met{Index: -1}, agent.ErrTimeout
+			return agent.WaitResult{Index: -1}, agent.ErrTimeout
 		}
 	}
 }
 
 // come records that the condition with the number i has met the wait, and takes the signals that met it. It
 // first commits a delayed checkpoint.
-func (r *run) come(a asking, i int, c agent.Condition) (agent.Met, error) {
+func (r *run) come(a asking, i int, c agent.Condition) (agent.WaitResult, error) {
 	if err := r.settle(); err != nil {
-		return agent.Met{}, err
+		return agent.WaitResult{}, err
 	}
 	r.chose(a, i)
 	return r.collect(i, c), nil
@@ -201,10 +201,10 @@ func (r *run) findOne(pattern string) error {
 // metAgain returns the choice that a wait made before the function was entered again: the condition c with
 // the number i. Timers count as met. If signals of the condition are no longer pending, the index in the
 // result is -1, and the caller waits again.
-func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.Met, error) {
+func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.WaitResult, error) {
 	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {
-		return agent.Met{Index: -1}, err
+		return agent.WaitResult{Index: -1}, err
 	}
 	return r.collect(i, c), nil
 }
@@ -228,8 +228,8 @@ func allMet(w perdure.Wait) perdure.Wait {
 // collect takes the signals that met the condition c, which has the number i. It returns these signals, and
 // the states of the condition's tasks and questions. A signal that matches several parts of the condition
 // meets all of them, but is taken once.
-func (r *run) collect(i int, c agent.Condition) agent.Met {
-	met := agent.Met{Index: i}
+func (r *run) collect(i int, c agent.Condition) agent.WaitResult {
+	met := agent.WaitResult{Index: i}
 	var found []perdure.Signal
 	c.Walk(func(leaf agent.Condition) {
 		switch leaf.Kind() {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-func sayMet(m agent.Met, err error) string {
+func sayMet(m agent.WaitResult, err error) string {
 	if err != nil {
 		return fmt.Sprintf("%d %v", m.Index, errors.Is(err, agent.ErrTimeout))
 	}

@@ -142,7 +142,7 @@ func (w *Worker) heldLeases() heldLeases {
 	}
 	for id, r := range w.parked {
 		h.parked = append(h.parked, r)
-		h.beat.Parked = append(h.beat.Parked, perdure.Parked{ExecutionID: id, At: r.parkAt})
+		h.beat.Parked = append(h.beat.Parked, perdure.ParkedExecution{ExecutionID: id, At: r.parkAt})
 	}
 	return h
 }
@@ -203,7 +203,7 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 // heard applies what the reply to a heartbeat says about this run. The heartbeat named the lease in lease;
 // sent is the renewed lease, which began when the heartbeat was sent. If the run has another lease by now,
 // because it was suspended and claimed again, the reply is ignored.
-func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
+func (r *run) heard(lease perdure.Lease, b perdure.AgentHeartbeatReply, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
 		return

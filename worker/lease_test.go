@@ -30,10 +30,10 @@ func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 	t.Run("none is answered as renewed", func(t *testing.T) {
 		leaseEnds(t, &faulty{onHeartbeat: func(_ perdure.Heartbeat, r *perdure.HeartbeatReply) error {
 			for i := range r.Agents {
-				r.Agents[i] = perdure.AgentBeat{Unknown: true}
+				r.Agents[i] = perdure.AgentHeartbeatReply{Unknown: true}
 			}
 			for i := range r.Tasks {
-				r.Tasks[i] = perdure.TaskBeatReply{Unknown: true}
+				r.Tasks[i] = perdure.TaskHeartbeatReply{Unknown: true}
 			}
 			return nil
 		}})
@@ -100,7 +100,7 @@ func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 	var once sync.Once
 	f.onHeartbeat = func(h perdure.Heartbeat, r *perdure.HeartbeatReply) error {
 		if len(h.Agents) > 0 {
-			once.Do(func() { r.Agents[0] = perdure.AgentBeat{Lost: true} })
+			once.Do(func() { r.Agents[0] = perdure.AgentHeartbeatReply{Lost: true} })
 		}
 		return nil
 	}

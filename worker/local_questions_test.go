@@ -186,7 +186,7 @@ func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 		if err := ctx.Checkpoint(1); err != nil {
 			return "", err
 		}
-		again, err := ctx.AwaitQuestion(agent.AskedOf(perdure.QuestionID(ctx.ID(), "sure")))
+		again, err := ctx.AwaitQuestion(agent.NewQuestionRef(perdure.QuestionID(ctx.ID(), "sure")))
 		return fmt.Sprintf("%s %s %s %s", met.Questions[0].Answer.Value, met.Questions[1].Answer.Value, met.Questions[2].Details, again.Details), err
 	})
 	b.work()

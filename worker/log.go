@@ -40,5 +40,5 @@ func (r *run) sayClaimed() {
 	if !r.w.Logger.Enabled(context.Background(), slog.LevelDebug) {
 		return // skip the attributes, which are expensive to compute
 	}
-	r.log().DebugContext(context.Background(), "an execution goes on here", "woke", r.claim.Woke)
+	r.log().DebugContext(context.Background(), "an execution goes on here", "woke", r.claim.WakeReason)
 }

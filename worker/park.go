@@ -13,7 +13,7 @@ import (
 // return if the goroutine is discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
-	r.pending.Keeps = r.kept
+	r.pending.Retained = r.kept
 	reply, err := r.commit(perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait})
 	if err != nil || !reply.Suspended {
 		r.setParking(false)
@@ -39,7 +39,7 @@ func (r *run) setParking(parking bool) {
 	r.parkAt = perdure.CommitNumber{Fence: r.claim.Lease.Fence, Number: r.number + 1, ClaimID: r.claim.Lease.ClaimID}
 	r.kept = nil
 	if parking && r.w.Parked >= 0 && !r.w.draining {
-		r.kept = &perdure.Kept{WorkerID: r.w.ID, At: r.parkAt, Seen: r.seen}
+		r.kept = &perdure.RetainedState{WorkerID: r.w.ID, At: r.parkAt, Seen: r.seen}
 	}
 }
 

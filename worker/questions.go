@@ -10,22 +10,22 @@ import (
 )
 
 // OpenQuestion implements agent.Context.
-func (r *run) OpenQuestion(q agent.Question) agent.Asked {
+func (r *run) OpenQuestion(q agent.Question) agent.QuestionRef {
 	n, err := q.New()
 	if err != nil {
-		return agent.NotAsked(err)
+		return agent.FailedQuestionRef(err)
 	}
 	if r.questionKeys[n.Key] {
-		return agent.NotAsked(perdure.Errorf(perdure.QuestionKeyReused,
+		return agent.FailedQuestionRef(perdure.Errorf(perdure.QuestionKeyReused,
 			"the question %q was asked twice; give each use an Instance of its own", n.Key))
 	}
 	if err := r.checkLocal(n); err != nil {
-		return agent.NotAsked(err)
+		return agent.FailedQuestionRef(err)
 	}
 	r.questionKeys[n.Key] = true
 	n.Place = r.place
 	r.pending.Questions = append(r.pending.Questions, n)
-	return agent.AskedOf(perdure.QuestionID(r.ID(), n.Key))
+	return agent.NewQuestionRef(perdure.QuestionID(r.ID(), n.Key))
 }
 
 // checkLocal checks the schema of a LOCAL execution's question, and that the default answer fits the
@@ -45,7 +45,7 @@ func (r *run) checkLocal(n perdure.NewQuestion) error {
 }
 
 // AwaitQuestion implements agent.Context.
-func (r *run) AwaitQuestion(a agent.Asked) (perdure.Question, error) {
+func (r *run) AwaitQuestion(a agent.QuestionRef) (perdure.Question, error) {
 	if err := r.blocking("AwaitQuestion"); err != nil {
 		return perdure.Question{}, err
 	}
@@ -79,7 +79,7 @@ func (r *run) Ask(q agent.Question) (perdure.Answer, error) {
 }
 
 // WithdrawQuestion implements agent.Context.
-func (r *run) WithdrawQuestion(a agent.Asked) {
+func (r *run) WithdrawQuestion(a agent.QuestionRef) {
 	if a.Err() == nil && !slices.Contains(r.pending.Withdraw, a.ID) {
 		r.pending.Withdraw = append(r.pending.Withdraw, a.ID)
 	}

@@ -190,7 +190,7 @@ func TestQuestionsThatAreRefused(t *testing.T) {
 			if _, err := ctx.AwaitQuestion(twice); !perdure.IsCode(err, perdure.QuestionKeyReused) || !strings.Contains(err.Error(), "Instance") {
 				return "", fmt.Errorf("the name was used twice: %w", err)
 			}
-			if _, err := ctx.AwaitQuestion(agent.AskedOf(uuid.New())); !perdure.IsCode(err, perdure.InvalidArgument) {
+			if _, err := ctx.AwaitQuestion(agent.NewQuestionRef(uuid.New())); !perdure.IsCode(err, perdure.InvalidArgument) {
 				return "", fmt.Errorf("a question of nobody: %w", err)
 			}
 			if _, err := ctx.Ask(agent.Question{Name: "no choice", Kind: perdure.QuestionChoice}); !perdure.IsCode(err, perdure.InvalidArgument) {

@@ -75,7 +75,7 @@ type run struct {
 
 	mu    sync.Mutex // guards the fields below
 	lease perdure.Lease
-	beat  perdure.AgentBeat
+	beat  perdure.AgentHeartbeatReply
 	renew leaseClock
 
 	// The worker's mu guards the fields below.
@@ -89,7 +89,7 @@ type run struct {
 	handed  bool
 	parkAt  perdure.CommitNumber
 	// kept is what the server learns about this goroutine; nil if the goroutine will not be parked.
-	kept   *perdure.Kept
+	kept   *perdure.RetainedState
 	spot   *list.Element // position in the worker's list of parked runs
 	weight int           // approximate memory in bytes while the run is parked
 }
@@ -123,10 +123,10 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 }
 
 // enter calls the function of a claimed execution from the top, in a new goroutine. The claim has an agent
-// slot and already counts as work of the worker. A claim with Kept lacks data, because it is for a parked
+// slot and already counts as work of the worker. A claim with ContinuesParked lacks data, because it is for a parked
 // goroutine: if that goroutine has ended, enter releases the claim.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
-	if c.Kept {
+	if c.ContinuesParked {
 		go w.giveClaimBack(live, c)
 		return
 	}
@@ -151,14 +151,14 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if old != nil {
 		old.drop(agent.ErrLeaseLost)
 	}
-	w.Observer.entered(c.Execution.Kind, c.Woke != perdure.WokeStart)
+	w.Observer.entered(c.Execution.Kind, c.WakeReason != perdure.WakeStart)
 	w.goroutines.Add(1)
 	go r.main()
 }
 
 // adopt makes c the claim of the run: the run uses its lease and its data, and opens a new stream.
 func (r *run) adopt(c perdure.AgentClaim) {
-	if c.Kept {
+	if c.ContinuesParked {
 		had := r.claim
 		c.Execution.Input, c.Execution.InputBlob = had.Execution.Input, had.Execution.InputBlob
 		c.Execution.Gate = had.Execution.Gate
@@ -168,7 +168,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.beginSpan(c)
 	r.sayClaimed()
 	r.mu.Lock()
-	r.lease, r.beat, r.renew = c.Lease, perdure.AgentBeat{}, r.w.newLease(c.LeaseFor)
+	r.lease, r.beat, r.renew = c.Lease, perdure.AgentHeartbeatReply{}, r.w.newLease(c.LeaseFor)
 	r.mu.Unlock()
 	lease := c.Lease
 	r.stream = r.w.streams.Open(r, nil, &lease, func(err error) { r.lose(lease, err) })
@@ -199,7 +199,7 @@ func (r *run) reset() {
 	r.learnQuestions(c.Questions)
 	r.steps = map[string]bool{}
 	r.questionKeys = map[string]bool{}
-	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.Asked}, nil
+	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.RecordedWaits}, nil
 	r.pending, r.entries, r.taken, r.takenBytes, r.onEnd = perdure.Commit{}, nil, nil, 0, nil
 }
 

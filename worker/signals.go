@@ -48,10 +48,10 @@ func (r *run) addSignals(signals []perdure.Signal) {
 }
 
 // setSignals replaces the pending signals of the run by those of the claim c. If the function was entered
-// again, signals that it took before and that are not in the claim stay pending. A claim with Kept, for a
+// again, signals that it took before and that are not in the claim stay pending. A claim with ContinuesParked, for a
 // parked goroutine, has only new signals, so setSignals only adds them.
 func (r *run) setSignals(c perdure.AgentClaim) {
-	if c.Kept {
+	if c.ContinuesParked {
 		r.addSignals(c.Signals)
 		r.more, r.fresh, r.seen = c.MoreSignals, time.Now(), max(r.seen, c.SignalsTo)
 		return

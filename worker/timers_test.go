@@ -230,7 +230,7 @@ func TestWaitsAreCountedFromTheCheckpoint(t *testing.T) {
 		if again := dueOf(b.until(id, "the long sleep", long)); !again.Equal(first.Time) {
 			b.Errorf("the sleep is due at %s, then at %s", first, again)
 		}
-		asked := b.execution(id).Asked
+		asked := b.execution(id).RecordedWaits
 		if len(asked.Dues) != 1 || len(asked.Outcomes) > 0 {
 			b.Errorf("kept of the waits since the checkpoint: %+v", asked)
 		}

@@ -92,7 +92,7 @@ func (r *run) beginSpan(c perdure.AgentClaim) {
 		trace.WithAttributes(append(execution(r.id.String(), r.w.ID.String()),
 			semconv.GenAIOperationNameInvokeAgent, semconv.GenAIAgentName(c.Execution.Kind),
 			attribute.String("perdure.org", c.Execution.Org), attribute.Int64("perdure.fence", c.Lease.Fence),
-			attribute.String("perdure.woke", string(c.Woke)))...),
+			attribute.String("perdure.woke", string(c.WakeReason)))...),
 	}
 	switch {
 	case before != nil:

@@ -35,7 +35,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 		}
 		switch said++; said {
 		case 1:
-			r.Tasks[0] = perdure.TaskBeatReply{Unknown: true}
+			r.Tasks[0] = perdure.TaskHeartbeatReply{Unknown: true}
 		case 2:
 			close(enough)
 		}

@@ -19,7 +19,7 @@ func TestEveryKindOfConditionHasAWait(t *testing.T) {
 		perdure.WaitKindAll:      agent.OnAll(agent.OnTimer(time.Second)),
 		perdure.WaitKindSignal:   agent.OnSignal("a"),
 		perdure.WaitKindTask:     agent.OnTask(agent.FutureOf(task, "")),
-		perdure.WaitKindQuestion: agent.OnQuestion(agent.AskedOf(task)),
+		perdure.WaitKindQuestion: agent.OnQuestion(agent.NewQuestionRef(task)),
 		perdure.WaitKindAfter:    agent.OnTimer(time.Second),
 	}
 	r := &run{signals: []perdure.Signal{{ID: "1", Name: "a"}}}

@@ -24,8 +24,8 @@ type asking struct {
 // asks counts the waits since the checkpoint by their names, and has the recorded outcome of each.
 type asks struct {
 	count map[string]int
-	asked perdure.Asked
-	chose []perdure.Choice // outcomes that are not committed yet
+	asked perdure.RecordedWaits
+	chose []perdure.WaitChoice // outcomes that are not committed yet
 }
 
 // Outcomes of a wait for signals with a timeout. The outcome does not say which signal it was: a function
@@ -54,7 +54,7 @@ func (r *run) ask(name string) asking {
 
 // chose makes the next commit record index as the outcome of the wait.
 func (r *run) chose(a asking, index int) {
-	c := perdure.Choice{Name: a.name, Number: a.number, Index: index}
+	c := perdure.WaitChoice{Name: a.name, Number: a.number, Index: index}
 	r.asks.asked = r.asks.asked.With(c)
 	r.asks.chose = append(r.asks.chose, c)
 }
@@ -76,7 +76,7 @@ func (r *run) Sleep(d time.Duration) error {
 }
 
 // Await implements agent.Context.
-func (r *run) Await(how agent.How, futures ...agent.Future) ([]agent.Result, error) {
+func (r *run) Await(how agent.JoinMode, futures ...agent.Future) ([]agent.Result, error) {
 	if err := r.blocking("Await"); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func idsOf(futures []agent.Future) []string {
 
 // awaitMet suspends the run until the futures meet the condition how. It returns the results of the futures
 // that are known then.
-func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
+func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func (r *run) refresh(futures []agent.Future) error {
 // awaitAgain returns the recorded outcome of a wait that the future with the index i decided. Futures
 // before it may have ended since. Their results are returned as not ended, because they would change the
 // outcome.
-func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
+func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.
 
 // decides returns the index of the first result that ends the wait before all have ended, or -1 if there is
 // none.
-func decides(how agent.How, results []agent.Result) int {
+func decides(how agent.JoinMode, results []agent.Result) int {
 	for i, result := range results {
 		switch {
 		case !result.Ended():
@@ -178,7 +178,7 @@ func decides(how agent.How, results []agent.Result) int {
 }
 
 // met reports whether the known results meet the condition how.
-func met(how agent.How, results []agent.Result) bool {
+func met(how agent.JoinMode, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
 			return decides(how, results) >= 0
@@ -196,7 +196,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 }
 
 // waitFor returns the stored form of a wait until the futures meet the condition how.
-func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
+func waitFor(how agent.JoinMode, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {
 		all[i] = perdure.WaitTask(f.ID)

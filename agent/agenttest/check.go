@@ -17,9 +17,9 @@ func Run(t *testing.T, s Scenario) Outcome {
 	return r.Outcome
 }
 
-// Reentered runs the scenario once without parked goroutines: after each wait, the function is entered
+// RunReentered runs the scenario once without parked goroutines: after each wait, the function is entered
 // again from the top. It returns the outcome, which must equal the outcome of Run.
-func Reentered(t *testing.T, s Scenario) Outcome {
+func RunReentered(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	o, found := reentered(t, s)
 	report(t, found)
@@ -58,7 +58,7 @@ func LoseLeaseAtEveryPoint(t *testing.T, s Scenario) {
 func All(t *testing.T, s Scenario) {
 	t.Helper()
 	t.Run("Run", func(t *testing.T) { Run(t, s) })
-	t.Run("Reentered", func(t *testing.T) { Reentered(t, s) })
+	t.Run("RunReentered", func(t *testing.T) { RunReentered(t, s) })
 	t.Run("CrashAtEveryCommit", func(t *testing.T) { CrashAtEveryCommit(t, s) })
 	t.Run("DeliverTwice", func(t *testing.T) { DeliverTwice(t, s) })
 	t.Run("LoseLeaseAtEveryPoint", func(t *testing.T) { LoseLeaseAtEveryPoint(t, s) })

@@ -6,7 +6,7 @@
 // [CrashAtEveryCommit] runs it many times: each time the worker dies at another commit, just before
 // or just after the commit is stored. Another worker continues, and the outcome must be the same.
 // [DeliverTwice] delivers every call twice. [LoseLeaseAtEveryPoint] moves the lease of a worker to
-// another worker, and does not tell the first one. [Reentered] parks no goroutine during a wait.
+// another worker, and does not tell the first one. [RunReentered] parks no goroutine during a wait.
 // [All] runs all of these.
 //
 // # Time

@@ -94,7 +94,7 @@ func TestWhatGenerateRefuses(t *testing.T) {
 func TestGenerateInALoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	o := react.GenerateOptions{Model: part().Model, Name: "n"}
-	ask := func(ctx agent.Context, text string) (react.Generated, error) {
+	ask := func(ctx agent.Context, text string) (react.GenerateResult, error) {
 		return react.Generate(ctx, []perdure.Message{perdure.UserText(text)}, o)
 	}
 	s := agenttest.Scenario{Input: "x", Tasks: partTasks(t, "turn\n  when one\n    text First.\n  else\n    text Second.\n")}

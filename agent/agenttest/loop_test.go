@@ -96,7 +96,7 @@ func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 		entered = append(entered, st.Page)
 		return digestPages(ctx, pages)
 	})
-	agenttest.Reentered(t, s)
+	agenttest.RunReentered(t, s)
 	for _, page := range []int{0, 2, 3} {
 		if !slices.Contains(entered, page) {
 			t.Errorf("it was entered at the pages %v, and never at %d", entered, page)

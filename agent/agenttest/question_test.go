@@ -204,6 +204,6 @@ func TestSchemasMayBeWrittenInAnyWay(t *testing.T) {
 	if o := agenttest.Run(t, s); string(o.Output) != `"\"ann\""` {
 		t.Errorf("%s: %s %s %q", o.Status, o.Output, o.Error, o.Questions)
 	}
-	agenttest.Reentered(t, s)
+	agenttest.RunReentered(t, s)
 	agenttest.CrashAtEveryCommit(t, s)
 }

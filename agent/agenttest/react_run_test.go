@@ -352,7 +352,7 @@ func TestRunWithLargeContents(t *testing.T) {
 		agenttest.All(t, s)
 		return
 	}
-	agenttest.Reentered(t, s)
+	agenttest.RunReentered(t, s)
 }
 
 // TestRunStoresLinearly checks that the total size of the inputs of model calls grows in proportion to

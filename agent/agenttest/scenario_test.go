@@ -239,7 +239,7 @@ func TestCancelAndOnEnd(t *testing.T) {
 	if o := agenttest.Run(t, s); o.Status != perdure.StatusCancelled || o.Text() != "user: I begin\n" {
 		t.Errorf("it is %s, and said:\n%s", o.Status, o.Text())
 	}
-	agenttest.Reentered(t, s)
+	agenttest.RunReentered(t, s)
 	agenttest.CrashAtEveryCommit(t, s)
 
 	s.CancelAfter, s.Tasks = 0, []agent.TaskKind{agenttest.Result("slow", "done")}
@@ -256,7 +256,7 @@ func TestPanic(t *testing.T) {
 	if o := agenttest.Run(t, s); o.Status != perdure.StatusFailed || !strings.HasPrefix(o.Error, "panic: panic: boom") {
 		t.Errorf("it is %s, %q", o.Status, o.Error)
 	}
-	agenttest.Reentered(t, s)
+	agenttest.RunReentered(t, s)
 }
 
 // TestLargeContent checks that an agent with contents over InlineLimit has the same outcome if

@@ -47,8 +47,8 @@ func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 		Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}, Tasks: []perdure.TaskRelease{{Lease: task.Lease}},
 	}))
 	beat, err := foreign.Heartbeat(t.Context(), perdure.Heartbeat{
-		Tasks:  []perdure.TaskBeat{{Lease: task.Lease, Progress: []byte(`1`)}},
-		Parked: []perdure.Parked{{ExecutionID: h.id, At: perdure.CommitNumber{Fence: 1, Number: 2}}},
+		Tasks:  []perdure.TaskHeartbeat{{Lease: task.Lease, Progress: []byte(`1`)}},
+		Parked: []perdure.ParkedExecution{{ExecutionID: h.id, At: perdure.CommitNumber{Fence: 1, Number: 2}}},
 	})
 	b.must(err)
 	if !beat.Tasks[0].Lost || beat.Parked[0] != perdure.ParkedEnded {

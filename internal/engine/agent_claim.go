@@ -30,7 +30,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	x.Input, x.InputBlob, x.Output, x.OutputBlob, x.Gate = nil, nil, nil, nil, nil
 	claim := e.claimFor(&x)
 	claim.Waited = w.Waited
-	claim.Execution, claim.Kept, claim.SignalsTo = &x, true, x.NextSignal
+	claim.Execution, claim.ContinuesParked, claim.SignalsTo = &x, true, x.NextSignal
 	seen, ids, asked := w.Kept.Seen, waitedFor(&x), waitedQuestions(&x)
 	if w.Task != nil {
 		claim.Results = []*perdure.Task{w.Task}
@@ -81,7 +81,7 @@ func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.Ag
 func (e *Engine) claimFor(claimed *perdure.Execution) *perdure.AgentClaim {
 	return &perdure.AgentClaim{
 		Lease:    perdure.Lease{ExecutionID: claimed.ID, Fence: claimed.Fence, ClaimID: claimed.ClaimID},
-		LeaseFor: e.Lease, Woke: claimed.Woke, LastCommit: rules.LastCommit(claimed),
+		LeaseFor: e.Lease, WakeReason: claimed.WakeReason, LastCommit: rules.LastCommit(claimed),
 	}
 }
 

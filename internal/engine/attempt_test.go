@@ -145,8 +145,8 @@ func TestLostAttemptIsReported(t *testing.T) {
 			}
 			_, err := b.d.FinishTask(t.Context(), done(c, `1`))
 			b.wantCode(err, perdure.LeaseLost)
-			if next := b.claim(); next.claim.Woke != perdure.WokeTask || len(next.claim.Results) != 1 {
-				t.Errorf("the execution woke by %s", next.claim.Woke)
+			if next := b.claim(); next.claim.WakeReason != perdure.WakeTask || len(next.claim.Results) != 1 {
+				t.Errorf("the execution woke by %s", next.claim.WakeReason)
 			}
 		})
 	}
@@ -219,7 +219,7 @@ func TestSilentAttemptIsKeptByHeartbeats(t *testing.T) {
 	h.suspend(perdure.WaitTask(id))
 	for range 5 {
 		b.clock.advance(testLease - time.Second)
-		_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease}}})
+		_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: c.Lease}}})
 		b.must(err)
 		b.sweep()
 	}

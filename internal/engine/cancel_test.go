@@ -50,7 +50,7 @@ func TestCancelWhileItWaits(t *testing.T) {
 	}
 	// A heartbeat reports the cancellation to the worker of the running task, and the task's result
 	// is refused.
-	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: running[0].Lease}}})
+	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: running[0].Lease}}})
 	b.must(err)
 	if !beat.Tasks[0].CancelRequested {
 		t.Error("the task's worker was not told")
@@ -74,7 +74,7 @@ func TestCancelWhileItRuns(t *testing.T) {
 	if n := b.count(h.id, perdure.EventCancelling); n != 1 {
 		t.Errorf("%d agent.cancelling events", n)
 	}
-	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}, Tasks: []perdure.TaskBeat{{Lease: task.Lease}}})
+	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}, Tasks: []perdure.TaskHeartbeat{{Lease: task.Lease}}})
 	b.must(err)
 	if !beat.Agents[0].CancelRequested || beat.Agents[0].Lost || !beat.Tasks[0].CancelRequested {
 		t.Errorf("the heartbeat says %+v", beat)
@@ -125,7 +125,7 @@ func TestCancelGraceRunsOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	h.cancel()
-	beat := func() perdure.AgentBeat {
+	beat := func() perdure.AgentHeartbeatReply {
 		reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
 		b.must(err)
 		return reply.Agents[0]

@@ -141,7 +141,7 @@ func TestPollKeepsToOrgQueueAndKind(t *testing.T) {
 func TestClaimBringsWhatAResumeNeeds(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
-	if h.claim.Woke != perdure.WokeStart || h.claim.Checkpoint != nil || string(h.claim.Execution.Input) != `{"a":1}` {
+	if h.claim.WakeReason != perdure.WakeStart || h.claim.Checkpoint != nil || string(h.claim.Execution.Input) != `{"a":1}` {
 		t.Fatalf("the first claim is %+v", h.claim)
 	}
 	if h.claim.LeaseFor != testLease || h.claim.Lease.Fence != 1 || h.claim.Lease.ClaimID == uuid.Nil {
@@ -157,8 +157,8 @@ func TestClaimBringsWhatAResumeNeeds(t *testing.T) {
 	b.finish(done(b.taskClaim(), `"out"`))
 
 	next := b.claim().claim
-	if next.Woke != perdure.WokeTask || next.Lease.Fence != 2 || next.Lease.ClaimID == h.claim.Lease.ClaimID {
-		t.Errorf("the second claim woke by %s, fence %d", next.Woke, next.Lease.Fence)
+	if next.WakeReason != perdure.WakeTask || next.Lease.Fence != 2 || next.Lease.ClaimID == h.claim.Lease.ClaimID {
+		t.Errorf("the second claim woke by %s, fence %d", next.WakeReason, next.Lease.Fence)
 	}
 	if next.LastCommit != (perdure.CommitNumber{Fence: 1, Number: 3, ClaimID: h.claim.Lease.ClaimID}) {
 		t.Errorf("the last commit is %+v, want fence 1 number 3", next.LastCommit)

@@ -44,8 +44,8 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 		return perdure.CommitReply{}, err
 	}
 	answer := d.Value.(rules.CommitAnswer)
-	if answer.Suspended && c.Keeps != nil && c.Keeps.WorkerID == answer.Holder {
-		e.keepers.Keep(c.Lease.ExecutionID, *c.Keeps, e.Store.Now())
+	if answer.Suspended && c.Retained != nil && c.Retained.WorkerID == answer.Holder {
+		e.keepers.Keep(c.Lease.ExecutionID, *c.Retained, e.Store.Now())
 	}
 	reply, err := e.commitReply(ctx, c, answer)
 	return reply, perdure.Unanswered(err)
@@ -113,7 +113,7 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 	if err := validate.Texts("", c); err != nil {
 		return err
 	}
-	if err := perdure.CheckPollSize(len(c.Eager.Queues), len(c.Eager.Kinds)); err != nil {
+	if err := perdure.CheckPollSize(len(c.Offer.Queues), len(c.Offer.Kinds)); err != nil {
 		return err
 	}
 	if !outcomes[c.Outcome.Kind] {
@@ -130,7 +130,7 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 	if err := e.Questions.CheckAsked(c); err != nil {
 		return err
 	}
-	for _, choice := range c.Chose {
+	for _, choice := range c.WaitChoices {
 		if err := choice.Check(); err != nil {
 			return err
 		}

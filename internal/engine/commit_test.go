@@ -21,7 +21,7 @@ func TestCommitDeliveredTwiceAnswersTheSame(t *testing.T) {
 		Lease: h.claim.Lease, Number: 1, Entries: []perdure.NewEntry{user(nil, "hello")},
 		Tasks:      []perdure.NewTask{h.newTask("1"), h.newTask("2"), h.newTask("3")},
 		Checkpoint: &perdure.NewCheckpoint{State: perdure.Inline([]byte(`1`))},
-		Eager:      perdure.Eager{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 2},
+		Offer:      perdure.TaskOffer{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 2},
 	}
 	wait := perdure.WaitTask(perdure.TaskID(c.Tasks[0].Key))
 	c.Outcome = perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait}

@@ -97,11 +97,11 @@ func (d dispatch) Release(ctx context.Context, r perdure.Release) error {
 
 func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (reply perdure.CommitReply, err error) {
 	ctx = store.ForOrg(ctx, d.org)
-	if c.Eager.Embedded = d.embedded; !d.e.Claims(ctx, d.org) {
-		c.Eager.Slots = 0
+	if c.Offer.Embedded = d.embedded; !d.e.Claims(ctx, d.org) {
+		c.Offer.Slots = 0
 	}
-	if c.Eager.Slots > 0 {
-		if c.Eager.Queues, err = d.e.openQueues(ctx, d.org, c.Eager.Queues); err != nil {
+	if c.Offer.Slots > 0 {
+		if c.Offer.Queues, err = d.e.openQueues(ctx, d.org, c.Offer.Queues); err != nil {
 			return perdure.CommitReply{}, err
 		}
 	}

@@ -262,8 +262,8 @@ func TestTakeoverWithinLeaseAndTwoSeconds(t *testing.T) {
 	id, c := h.scheduled("1")
 	b.clock.advance(testLease + sweep)
 	b.sweep()
-	if next := b.claim(); next.id != h.id || next.claim.Woke != perdure.WokeLost {
-		t.Errorf("the execution woke by %s", next.claim.Woke)
+	if next := b.claim(); next.id != h.id || next.claim.WakeReason != perdure.WakeLost {
+		t.Errorf("the execution woke by %s", next.claim.WakeReason)
 	}
 	if next := b.taskClaim(); next.Lease.TaskID != id || next.Lease.Attempt != c.Lease.Attempt+1 {
 		t.Errorf("the task's attempt is %d", next.Lease.Attempt)

@@ -54,9 +54,9 @@ func TestExecutionsNeedFeatures(t *testing.T) {
 		t.Fatalf("it needs %v", x.NeedsFeatures.Names())
 	}
 	reads := func(o *perdure.TaskOptions) { o.ReadsContext = true }
-	offer := perdure.Eager{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1}
+	offer := perdure.TaskOffer{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1}
 	first := h.newTask(`1`, reads)
-	reply := h.commit(func(c *perdure.Commit) { c.Tasks, c.Eager = []perdure.NewTask{first}, offer })
+	reply := h.commit(func(c *perdure.Commit) { c.Tasks, c.Offer = []perdure.NewTask{first}, offer })
 	if len(reply.Claims) != 0 {
 		t.Error("an older worker claimed a task that reads the context with its commit")
 	}
@@ -86,7 +86,7 @@ func TestExecutionsNeedFeatures(t *testing.T) {
 	next := &holder{bench: b, claim: agents[0], id: h.id}
 	offer.Features = perdure.AllFeatures
 	second := next.newTask(`3`, reads)
-	reply = next.commit(func(c *perdure.Commit) { c.Tasks, c.Eager = []perdure.NewTask{second}, offer })
+	reply = next.commit(func(c *perdure.Commit) { c.Tasks, c.Offer = []perdure.NewTask{second}, offer })
 	if len(reply.Claims) != 1 {
 		t.Fatal("a worker with the feature did not claim a task with its commit")
 	}
@@ -138,7 +138,7 @@ func TestLocalCompaction(t *testing.T) {
 	two := k.entry(user(&one.ID, "two"))
 	k.commit(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{one, two} })
 	summary := compaction(two.ID, one.ID, &two.ID)
-	k.must(summary.Fold())
+	k.must(summary.EmbedMetadata())
 	summary = k.entry(summary)
 	for _, covers := range []*perdure.CompactionRange{nil, {}, {Last: uuid.New()}, {Last: one.ID, Pinned: make([]uuid.UUID, perdure.MaxPinned+1)}} {
 		summary.Covers = covers

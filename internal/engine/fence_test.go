@@ -107,7 +107,7 @@ func TestZombieTaskWritesNothing(t *testing.T) {
 		_, err = b.d.PutBlob(t.Context(), perdure.BlobOwner{ExecutionID: h.id, TaskLease: &zombie.Lease}, 5, bytes.NewReader([]byte("ghost")))
 		b.wantCode(err, perdure.LeaseLost)
 		b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: zombie.Lease, Started: true}}}))
-		beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: zombie.Lease}}})
+		beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: zombie.Lease}}})
 		b.must(err)
 		if !beat.Tasks[0].Lost {
 			t.Error("the heartbeat renewed a task's lease that is over")

@@ -108,7 +108,7 @@ func (c *crowd) parked(h *holder) bool {
 		for _, s := range pending {
 			k.Take = append(k.Take, s.ID)
 		}
-		k.Keeps = &perdure.Kept{WorkerID: *h.execution(h.id).WorkerID, At: perdure.CommitNumber{Fence: k.Lease.Fence, Number: k.Number, ClaimID: k.Lease.ClaimID}}
+		k.Retained = &perdure.RetainedState{WorkerID: *h.execution(h.id).WorkerID, At: perdure.CommitNumber{Fence: k.Lease.Fence, Number: k.Number, ClaimID: k.Lease.ClaimID}}
 	}).Suspended
 }
 

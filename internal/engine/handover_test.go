@@ -21,7 +21,7 @@ func (h *holder) parks(seen int64) {
 	h.Helper()
 	reply := h.commit(func(c *perdure.Commit) {
 		suspending(perdure.WaitSignal("go"))(c)
-		c.Keeps = &perdure.Kept{WorkerID: *h.execution(h.id).WorkerID, At: perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}, Seen: seen}
+		c.Retained = &perdure.RetainedState{WorkerID: *h.execution(h.id).WorkerID, At: perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}, Seen: seen}
 	})
 	if !reply.Suspended {
 		h.Fatal("it goes on")
@@ -70,7 +70,7 @@ func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 			t.Fatalf("the poll got %d claims, want 1", len(claims))
 		}
 		c, x := claims[0], b.execution(h.id)
-		if !c.Kept || c.Woke != perdure.WokeSignal || len(c.Signals) != 1 || string(c.Signals[0].Value) != `{"n":1}` || c.SignalsTo != 2 {
+		if !c.ContinuesParked || c.WakeReason != perdure.WakeSignal || len(c.Signals) != 1 || string(c.Signals[0].Value) != `{"n":1}` || c.SignalsTo != 2 {
 			t.Errorf("the claim brings %+v", c)
 		}
 		if want := (perdure.Lease{ExecutionID: x.ID, Fence: x.Fence, ClaimID: x.ClaimID}); c.Lease != want || !x.Embedded || *x.WorkerID != b.worker {
@@ -90,7 +90,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 		"another worker": func(_ *bench, _ *holder, p *perdure.Poll) { p.WorkerID = uuid.New() },
 		"a paused queue": func(b *bench, _ *holder, _ *perdure.Poll) { b.pause("default") },
 		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
-			b.e.keepers.Keep(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
+			b.e.keepers.Keep(h.id, perdure.RetainedState{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
 		},
 		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once the poll waits
 		"discarded": func(b *bench, h *holder, _ *perdure.Poll) {
@@ -267,7 +267,7 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 		poll := b.waits(b.d, b.poll(1))
 		g.broken.Store(1)
 		b.signal(h.id, "go", "s1")
-		if got := <-poll.claims; len(got) != 1 || got[0].Woke != perdure.WokeReturned || got[0].Kept || len(got[0].Signals) != 2 {
+		if got := <-poll.claims; len(got) != 1 || got[0].WakeReason != perdure.WakeReturned || got[0].ContinuesParked || len(got[0].Signals) != 2 {
 			t.Errorf("the poll got %+v, want the whole of what was given back", got)
 		}
 	})
@@ -277,14 +277,14 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 // if the worker keeps the goroutine at the last commit. Otherwise it contains all data of a claim.
 func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	for name, c := range map[string]struct {
-		kept  func(h *holder) *perdure.Kept
+		kept  func(h *holder) *perdure.RetainedState
 		whole bool
 	}{
-		"kept": {kept: func(h *holder) *perdure.Kept {
-			return &perdure.Kept{WorkerID: h.worker, At: perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number}, Seen: 1}
+		"kept": {kept: func(h *holder) *perdure.RetainedState {
+			return &perdure.RetainedState{WorkerID: h.worker, At: perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number}, Seen: 1}
 		}},
-		"nothing known":  {kept: func(*holder) *perdure.Kept { return nil }, whole: true},
-		"another commit": {kept: func(h *holder) *perdure.Kept { return &perdure.Kept{WorkerID: h.worker, Seen: 1} }, whole: true},
+		"nothing known":  {kept: func(*holder) *perdure.RetainedState { return nil }, whole: true},
+		"another commit": {kept: func(h *holder) *perdure.RetainedState { return &perdure.RetainedState{WorkerID: h.worker, Seen: 1} }, whole: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -296,7 +296,7 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 			b.finish(done(claims[0], `"first"`))
 			b.signal(h.id, "b", "s2")
 			f := done(claims[1], `"second"`)
-			f.Parked, f.Kept = true, c.kept(h)
+			f.Parked, f.Retained = true, c.kept(h)
 			got := b.finish(f).Claim
 			if got == nil {
 				t.Fatal("no claim")
@@ -314,11 +314,11 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 				t.Errorf("the results are %q and %q", first, second)
 			}
 			signals := map[bool]int{true: 2, false: 1}[c.whole]
-			if got.Kept == c.whole || (got.Execution.Input == nil) == c.whole || len(got.Signals) != signals || got.SignalsTo != 2 {
+			if got.ContinuesParked == c.whole || (got.Execution.Input == nil) == c.whole || len(got.Signals) != signals || got.SignalsTo != 2 {
 				t.Errorf("the claim is %+v, with %d signals", got, len(got.Signals))
 			}
 			// The reply to a repeated finish contains the same claim.
-			if again := b.finish(f).Claim; again == nil || again.Lease != got.Lease || again.Kept || len(again.Results) != 2 {
+			if again := b.finish(f).Claim; again == nil || again.Lease != got.Lease || again.ContinuesParked || len(again.Results) != 2 {
 				t.Errorf("the same end delivered again brings %+v", again)
 			}
 		})
@@ -333,11 +333,11 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	h.parks(0)
 	b.signal(h.id, "go", "s1")
 	first := b.claim()
-	if !first.claim.Kept || len(first.claim.Signals) != 1 || first.claim.Execution.Input != nil {
+	if !first.claim.ContinuesParked || len(first.claim.Signals) != 1 || first.claim.Execution.Input != nil {
 		t.Errorf("the claim is %+v", first.claim)
 	}
 	b.must(b.d.Release(t.Context(), perdure.Release{WorkerID: b.worker, Agents: []perdure.AgentRelease{{Lease: first.claim.Lease}}}))
-	if second := b.claim(); second.claim.Kept || len(second.claim.Signals) != 1 || second.claim.Execution.Input == nil {
+	if second := b.claim(); second.claim.ContinuesParked || len(second.claim.Signals) != 1 || second.claim.Execution.Input == nil {
 		t.Errorf("given back it comes as %+v", second.claim)
 	}
 }
@@ -352,7 +352,7 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 		id, claim := h.scheduled("1")
 		h.commit(func(c *perdure.Commit) {
 			suspending(perdure.WaitTask(id))(c)
-			c.Keeps = &perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}}
+			c.Retained = &perdure.RetainedState{WorkerID: b.worker, At: perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}}
 		})
 		poll := b.waits(b.d, b.poll(1))
 		f := done(claim, `"out"`)
@@ -365,7 +365,7 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 			}
 		}
 		got := <-poll.claims
-		if len(got) != 1 || !got[0].Kept || len(got[0].Results) != 1 || string(got[0].Results[0].Result) != `"out"` || string(got[0].Results[0].Input) != "1" {
+		if len(got) != 1 || !got[0].ContinuesParked || len(got[0].Results) != 1 || string(got[0].Results[0].Result) != `"out"` || string(got[0].Results[0].Input) != "1" {
 			t.Errorf("the poll got %+v", got)
 		}
 		if x := b.execution(h.id); x.Status != perdure.StatusRunning || x.Fence != h.claim.Lease.Fence+1 {
@@ -392,7 +392,7 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
 				// The board accepts any keeper; the decision must refuse the wrong one.
-				k.e.keepers.Keep(k.id, perdure.Kept{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
+				k.e.keepers.Keep(k.id, perdure.RetainedState{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)
 				if handed := reply.Status == perdure.StatusRunning; handed != c.want {
@@ -426,7 +426,7 @@ func TestHandoverBesideAFullQueue(t *testing.T) {
 		poll := b.waits(b.e.Dispatch(org, true), b.poll(2))
 		b.signal(h.id, "go", "s1")
 		claims := <-poll.claims
-		if len(claims) != 1 || !claims[0].Kept {
+		if len(claims) != 1 || !claims[0].ContinuesParked {
 			t.Fatalf("the poll got %d claims, want the one that was handed over", len(claims))
 		}
 		again := &holder{bench: b, claim: claims[0], id: h.id}

@@ -15,7 +15,7 @@ import (
 func (h *holder) keeping(worker uuid.UUID) {
 	h.Helper()
 	_, err := h.d.Heartbeat(h.Context(), perdure.Heartbeat{
-		WorkerID: worker, Parked: []perdure.Parked{{ExecutionID: h.id, At: perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number}}},
+		WorkerID: worker, Parked: []perdure.ParkedExecution{{ExecutionID: h.id, At: perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number}}},
 	})
 	h.must(err)
 }

@@ -33,7 +33,7 @@ func TestExpiredLeaseIsTakenBack(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusRunning)
 	reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
 	b.must(err)
-	if reply.Agents[0] != (perdure.AgentBeat{}) {
+	if reply.Agents[0] != (perdure.AgentHeartbeatReply{}) {
 		t.Fatalf("the heartbeat says %+v", reply.Agents[0])
 	}
 	b.clock.advance(testLease - time.Second) // the lease was renewed and is still valid
@@ -48,8 +48,8 @@ func TestExpiredLeaseIsTakenBack(t *testing.T) {
 	b.clock.advance(testLease)
 	b.sweep()
 	b.wantStatus(h.id, perdure.StatusPending)
-	if next := b.claim(); next.claim.Woke != perdure.WokeLost || next.claim.Lease.Fence != 2 {
-		t.Errorf("it woke by %s with fence %d", next.claim.Woke, next.claim.Lease.Fence)
+	if next := b.claim(); next.claim.WakeReason != perdure.WakeLost || next.claim.Lease.Fence != 2 {
+		t.Errorf("it woke by %s with fence %d", next.claim.WakeReason, next.claim.Lease.Fence)
 	}
 }
 
@@ -58,8 +58,8 @@ func TestGivenBackClaimsAreNoCrashes(t *testing.T) {
 	h := b.started()
 	for range 15 {
 		b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}}))
-		if h = b.claim(); h.claim.Woke != perdure.WokeReturned {
-			t.Fatalf("it woke by %s", h.claim.Woke)
+		if h = b.claim(); h.claim.WakeReason != perdure.WakeReturned {
+			t.Fatalf("it woke by %s", h.claim.WakeReason)
 		}
 	}
 	h.commit(completing())
@@ -145,9 +145,9 @@ func TestParkedGoroutinesAreToldOf(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	h.suspend(perdure.WaitSignal("go"))
-	at := perdure.Parked{ExecutionID: h.id, At: perdure.CommitNumber{Fence: 1, Number: 1}}
+	at := perdure.ParkedExecution{ExecutionID: h.id, At: perdure.CommitNumber{Fence: 1, Number: 1}}
 	state := func() perdure.ParkedState {
-		reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Parked: []perdure.Parked{at}})
+		reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Parked: []perdure.ParkedExecution{at}})
 		b.must(err)
 		return reply.Parked[0]
 	}

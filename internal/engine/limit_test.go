@@ -19,7 +19,7 @@ func (h *holder) eagerly(tasks ...perdure.NewTask) []perdure.TaskClaim {
 	h.Helper()
 	return h.commit(func(c *perdure.Commit) {
 		c.Tasks = tasks
-		c.Eager = perdure.Eager{WorkerID: h.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 9}
+		c.Offer = perdure.TaskOffer{WorkerID: h.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 9}
 	}).Claims
 }
 

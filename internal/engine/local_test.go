@@ -65,10 +65,10 @@ func TestLocalIsWokenForItsHome(t *testing.T) {
 // in its commit.
 func TestLocalTasksStayHome(t *testing.T) {
 	k := newKeeper(t)
-	eager := perdure.Eager{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
+	eager := perdure.TaskOffer{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
 	one, two, three := k.task([]byte(`1`)), k.task([]byte(`2`)), k.task([]byte(`3`))
 	one.Options.Queue, one.Options.Instance = "elsewhere", mark
-	reply := k.commit(func(c *perdure.Commit) { c.Tasks, c.Eager = []perdure.NewTask{one}, eager })
+	reply := k.commit(func(c *perdure.Commit) { c.Tasks, c.Offer = []perdure.NewTask{one}, eager })
 	if len(reply.Claims) != 1 {
 		t.Fatalf("its home claimed %d tasks eagerly", len(reply.Claims))
 	}
@@ -77,7 +77,7 @@ func TestLocalTasksStayHome(t *testing.T) {
 		t.Errorf("the task is stored with %q, %+v", stored.Queue, stored.Options)
 	}
 	eager.WorkerID = uuid.New()
-	if reply := k.commit(func(c *perdure.Commit) { c.Tasks, c.Eager = []perdure.NewTask{two}, eager }); len(reply.Claims) != 0 {
+	if reply := k.commit(func(c *perdure.Commit) { c.Tasks, c.Offer = []perdure.NewTask{two}, eager }); len(reply.Claims) != 0 {
 		t.Error("another worker claimed a task eagerly")
 	}
 	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{three} })
@@ -144,7 +144,7 @@ func TestLocalSaysNothingToTheStore(t *testing.T) {
 		c.Steps = []perdure.StepRecord{{Name: "s", Key: "task:s", Instance: mark, Error: said}}
 	})
 	claim := k.taskClaimed()
-	_, err := k.d.Heartbeat(t.Context(), perdure.Heartbeat{WorkerID: k.worker, Tasks: []perdure.TaskBeat{{Lease: claim.Lease, Progress: quoted("progress")}}})
+	_, err := k.d.Heartbeat(t.Context(), perdure.Heartbeat{WorkerID: k.worker, Tasks: []perdure.TaskHeartbeat{{Lease: claim.Lease, Progress: quoted("progress")}}})
 	k.must(err)
 	_, err = k.d.FinishTask(t.Context(), perdure.TaskFinish{Lease: claim.Lease, Error: said})
 	k.must(err)

@@ -28,8 +28,8 @@ func TestWhatAWorkerThatIsGoneHeldIsTakenBack(t *testing.T) {
 	if x := b.execution(h.id); x.Crashes != 2 {
 		t.Errorf("its score is %d", x.Crashes)
 	}
-	if next := b.claim(); next.claim.Woke != perdure.WokeLost || next.claim.Lease.Fence != 2 {
-		t.Errorf("it woke by %s with fence %d", next.claim.Woke, next.claim.Lease.Fence)
+	if next := b.claim(); next.claim.WakeReason != perdure.WakeLost || next.claim.Lease.Fence != 2 {
+		t.Errorf("it woke by %s with fence %d", next.claim.WakeReason, next.claim.Lease.Fence)
 	}
 	_, err := h.try(func(*perdure.Commit) {})
 	b.wantCode(err, perdure.LeaseLost)

@@ -71,7 +71,7 @@ func TestPauseStopsEagerClaims(t *testing.T) {
 	b.pause("default")
 	reply := h.commit(func(c *perdure.Commit) {
 		c.Tasks = []perdure.NewTask{h.newTask("1")}
-		c.Eager = perdure.Eager{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1}
+		c.Offer = perdure.TaskOffer{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1}
 	})
 	if len(reply.Claims) > 0 {
 		t.Error("a task of the paused queue was claimed")

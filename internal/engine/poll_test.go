@@ -55,7 +55,7 @@ func TestPollsAreBounded(t *testing.T) {
 			"tasks":      func() error { _, err := b.d.PollTasks(t.Context(), p); return err },
 			"a commit": func() error {
 				_, err := b.d.Commit(t.Context(), perdure.Commit{
-					Lease: held.claim.Lease, Number: 1, Eager: perdure.Eager{Queues: p.Queues, Kinds: p.Kinds, Slots: p.Slots},
+					Lease: held.claim.Lease, Number: 1, Offer: perdure.TaskOffer{Queues: p.Queues, Kinds: p.Kinds, Slots: p.Slots},
 				})
 				return err
 			},

@@ -25,7 +25,7 @@ func told(t *testing.T) (k *keeper, task uuid.UUID, live []perdure.Record) {
 	folded := user(nil, "first")
 	folded.Metadata = json.RawMessage(`{"by":"hand"}`)
 	plain := folded.Entry
-	k.must(plain.Fold())
+	k.must(plain.EmbedMetadata())
 	folded.Metadata, folded.Content = nil, plain.Content
 	k.commit(func(c *perdure.Commit) {
 		c.Entries, c.Tasks = []perdure.NewEntry{k.entry(folded)}, []perdure.NewTask{work}

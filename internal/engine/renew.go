@@ -17,8 +17,8 @@ import (
 // either no part succeeded or ctx has ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	reply := perdure.HeartbeatReply{
-		Agents: make([]perdure.AgentBeat, len(h.Agents)),
-		Tasks:  make([]perdure.TaskBeatReply, len(h.Tasks)),
+		Agents: make([]perdure.AgentHeartbeatReply, len(h.Agents)),
+		Tasks:  make([]perdure.TaskHeartbeatReply, len(h.Tasks)),
 		Parked: make([]perdure.ParkedState, len(h.Parked)),
 	}
 	unread := make([]bool, len(h.Parked))
@@ -28,13 +28,13 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 		b.part(ctx, func(ctx context.Context) (err error) {
 			reply.Agents[i], err = e.renewAgent(ctx, org, lease)
 			return err
-		}, func() { reply.Agents[i] = perdure.AgentBeat{Unknown: true} })
+		}, func() { reply.Agents[i] = perdure.AgentHeartbeatReply{Unknown: true} })
 	}
 	for i, task := range h.Tasks {
 		b.part(ctx, func(ctx context.Context) (err error) {
 			reply.Tasks[i], err = e.renewTask(ctx, org, task)
 			return err
-		}, func() { reply.Tasks[i] = perdure.TaskBeatReply{Unknown: true} })
+		}, func() { reply.Tasks[i] = perdure.TaskHeartbeatReply{Unknown: true} })
 	}
 	for at := 0; at < len(h.Parked); at += parkedAtOnce {
 		end := min(at+parkedAtOnce, len(h.Parked))
@@ -111,28 +111,28 @@ func (e *Engine) noteRefusal(err error) {
 	}
 }
 
-func (e *Engine) renewAgent(ctx context.Context, org string, lease perdure.Lease) (perdure.AgentBeat, error) {
+func (e *Engine) renewAgent(ctx context.Context, org string, lease perdure.Lease) (perdure.AgentHeartbeatReply, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "renew", Lane: store.LaneClaims, Org: org, Execution: lease.ExecutionID,
 		Needs:  rules.RenewNeeds,
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.RenewLease(s, e.rules(), lease) },
 	})
 	if err != nil {
-		return perdure.AgentBeat{}, err
+		return perdure.AgentHeartbeatReply{}, err
 	}
-	return d.Value.(perdure.AgentBeat), nil
+	return d.Value.(perdure.AgentHeartbeatReply), nil
 }
 
-func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBeat) (perdure.TaskBeatReply, error) {
+func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHeartbeat) (perdure.TaskHeartbeatReply, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "renew task", Lane: store.LaneClaims, Org: org, Execution: beat.Lease.ExecutionID,
 		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Tasks: []uuid.UUID{beat.Lease.TaskID}} },
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.RenewTask(s, e.rules(), beat) },
 	})
 	if err != nil {
-		return perdure.TaskBeatReply{}, err
+		return perdure.TaskHeartbeatReply{}, err
 	}
-	return d.Value.(perdure.TaskBeatReply), nil
+	return d.Value.(perdure.TaskHeartbeatReply), nil
 }
 
 // parkedAtOnce is the maximum number of goroutines whose executions one query compares.
@@ -141,7 +141,7 @@ const parkedAtOnce = 1000
 // parkedStates sets the states of the goroutines that a worker keeps. One query finds the
 // executions that have changed since the worker's last commit. Only the rows of these executions
 // are read.
-func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
+func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.ParkedExecution, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
 	for i, p := range parked {
@@ -164,7 +164,7 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 // parkedState returns whether the worker should keep the goroutine of a suspended execution. The
 // worker should discard the goroutine if another claim has committed since, or if the execution has
 // ended or does not exist.
-func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.Parked) (perdure.ParkedState, error) {
+func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.ParkedExecution) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {
 	case perdure.IsCode(err, perdure.NotFound):

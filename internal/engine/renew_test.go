@@ -61,14 +61,14 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 				}
 				reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{
 					WorkerID: b.worker, Agents: []perdure.Lease{one.claim.Lease, other.claim.Lease},
-					Tasks:  []perdure.TaskBeat{{Lease: task}, {Lease: otherTask}},
-					Parked: []perdure.Parked{{ExecutionID: parked.id, At: b.execution(parked.id).LastCommit}},
+					Tasks:  []perdure.TaskHeartbeat{{Lease: task}, {Lease: otherTask}},
+					Parked: []perdure.ParkedExecution{{ExecutionID: parked.id, At: b.execution(parked.id).LastCommit}},
 				})
 				b.must(err)
-				if reply.Agents[0] != (perdure.AgentBeat{Unknown: true}) || reply.Agents[1] != (perdure.AgentBeat{}) {
+				if reply.Agents[0] != (perdure.AgentHeartbeatReply{Unknown: true}) || reply.Agents[1] != (perdure.AgentHeartbeatReply{}) {
 					t.Errorf("the executions are answered with %+v", reply.Agents)
 				}
-				if reply.Tasks[0] != (perdure.TaskBeatReply{Unknown: true}) || reply.Tasks[1] != (perdure.TaskBeatReply{}) {
+				if reply.Tasks[0] != (perdure.TaskHeartbeatReply{Unknown: true}) || reply.Tasks[1] != (perdure.TaskHeartbeatReply{}) {
 					t.Errorf("the tasks are answered with %+v", reply.Tasks)
 				}
 				if reply.Parked[0] != perdure.ParkedKeep {
@@ -100,10 +100,10 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	at := b.execution(parked.id).LastCommit
 	b.e.refs = &unreadable{ClaimReader: b.e.refs}
 	reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{
-		WorkerID: b.worker, Agents: []perdure.Lease{one.claim.Lease}, Parked: []perdure.Parked{{ExecutionID: parked.id, At: at}},
+		WorkerID: b.worker, Agents: []perdure.Lease{one.claim.Lease}, Parked: []perdure.ParkedExecution{{ExecutionID: parked.id, At: at}},
 	})
 	b.must(err)
-	if reply.Agents[0] != (perdure.AgentBeat{}) || reply.Parked[0] != perdure.ParkedKeep {
+	if reply.Agents[0] != (perdure.AgentHeartbeatReply{}) || reply.Parked[0] != perdure.ParkedKeep {
 		t.Errorf("the heartbeat is answered with %+v", reply)
 	}
 }
@@ -116,7 +116,7 @@ func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	parked, running := b.started(), b.started()
 	parked.parks(0)
 	at := b.execution(parked.id).LastCommit
-	h := perdure.Heartbeat{WorkerID: b.worker, Parked: []perdure.Parked{{ExecutionID: parked.id, At: at}}}
+	h := perdure.Heartbeat{WorkerID: b.worker, Parked: []perdure.ParkedExecution{{ExecutionID: parked.id, At: at}}}
 	_, err := b.d.Heartbeat(t.Context(), h)
 	b.must(err)
 	b.e.refs = &unreadable{ClaimReader: b.e.refs}
@@ -159,9 +159,9 @@ func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 			at.Number++
 			state = perdure.ParkedMoved
 		}
-		h.Parked, want = append(h.Parked, perdure.Parked{ExecutionID: one.id, At: at}), append(want, state)
+		h.Parked, want = append(h.Parked, perdure.ParkedExecution{ExecutionID: one.id, At: at}), append(want, state)
 	}
-	h.Parked, want = append(h.Parked, perdure.Parked{ExecutionID: uuid.New()}), append(want, perdure.ParkedEnded)
+	h.Parked, want = append(h.Parked, perdure.ParkedExecution{ExecutionID: uuid.New()}), append(want, perdure.ParkedEnded)
 	reads := &countedRefs{ClaimReader: b.e.refs}
 	b.e.refs = reads
 	reply, err := b.d.Heartbeat(t.Context(), h)

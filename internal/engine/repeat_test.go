@@ -19,7 +19,7 @@ func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 		sent.Tasks = []perdure.NewTask{
 			h.newTask("1", func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport }), h.newTask("2"), h.newTask("3"),
 		}
-		sent.Eager = perdure.Eager{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 3}
+		sent.Offer = perdure.TaskOffer{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 3}
 		c = *sent
 	})
 	if len(first.Claims) != 3 {
@@ -27,7 +27,7 @@ func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	}
 	b.clock.advance(testLease / 2)
 	_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{
-		Agents: []perdure.Lease{h.claim.Lease}, Tasks: []perdure.TaskBeat{{Lease: first.Claims[2].Lease}},
+		Agents: []perdure.Lease{h.claim.Lease}, Tasks: []perdure.TaskHeartbeat{{Lease: first.Claims[2].Lease}},
 	})
 	b.must(err)
 	b.clock.advance(testLease / 2)

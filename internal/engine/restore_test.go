@@ -46,7 +46,7 @@ func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
 		b := newBench(t)
 		lost, now := restored(b)
 		for h, want := range map[*holder]perdure.ParkedState{lost: perdure.ParkedMoved, now: perdure.ParkedKeep} {
-			reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{WorkerID: b.worker, Parked: []perdure.Parked{{ExecutionID: h.id, At: h.at()}}})
+			reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{WorkerID: b.worker, Parked: []perdure.ParkedExecution{{ExecutionID: h.id, At: h.at()}}})
 			b.must(err)
 			if reply.Parked[0] != want {
 				t.Errorf("of %v the heartbeat says %s, want %s", h.at(), reply.Parked[0], want)
@@ -65,7 +65,7 @@ func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			lost, now := restored(b)
-			b.e.keepers.Keep(now.id, perdure.Kept{WorkerID: b.worker, At: lost.at()}, b.s.Now())
+			b.e.keepers.Keep(now.id, perdure.RetainedState{WorkerID: b.worker, At: lost.at()}, b.s.Now())
 			poll := b.waits(b.d, b.poll(1))
 			reply, err := b.e.Signal(t.Context(), org, now.id, SignalRequest{Name: "go"})
 			b.must(err)
@@ -84,8 +84,8 @@ func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
 		f := done(claim, `"out"`)
 		at := h.at()
 		at.ClaimID = uuid.New()
-		f.Parked, f.Kept = true, &perdure.Kept{WorkerID: b.worker, At: at}
-		if got := b.finish(f).Claim; got == nil || got.Kept || got.Execution.Input == nil {
+		f.Parked, f.Retained = true, &perdure.RetainedState{WorkerID: b.worker, At: at}
+		if got := b.finish(f).Claim; got == nil || got.ContinuesParked || got.Execution.Input == nil {
 			t.Errorf("the claim is %+v", got)
 		}
 	})

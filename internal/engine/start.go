@@ -119,7 +119,7 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 		ref = &made
 	}
 	return &perdure.Execution{
-		ID: id, InputBlob: ref, Org: org, Kind: r.Kind, Status: perdure.StatusPending, Woke: perdure.WokeStart,
+		ID: id, InputBlob: ref, Org: org, Kind: r.Kind, Status: perdure.StatusPending, WakeReason: perdure.WakeStart,
 		PersistenceMode: r.PersistenceMode, DefinitionID: r.DefinitionID, Input: input,
 		Queue: r.Queue, Workspace: r.Workspace, Traceparent: r.Traceparent, Metadata: r.Metadata, Gate: gate,
 	}, nil

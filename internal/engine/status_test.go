@@ -167,7 +167,7 @@ func TestRenewalsGoFirst(t *testing.T) {
 	h := b.started()
 	h.schedule("1")
 	task := b.taskClaim()
-	for _, beat := range []perdure.Heartbeat{{Agents: []perdure.Lease{h.claim.Lease}}, {Tasks: []perdure.TaskBeat{{Lease: task.Lease}}}} {
+	for _, beat := range []perdure.Heartbeat{{Agents: []perdure.Lease{h.claim.Lease}}, {Tasks: []perdure.TaskHeartbeat{{Lease: task.Lease}}}} {
 		_, err := b.d.Heartbeat(t.Context(), beat)
 		b.must(err)
 	}

@@ -99,7 +99,7 @@ func TestFinishDeliveredTwice(t *testing.T) {
 	f := done(c, `"out"`)
 	f.Parked = true
 	first := b.finish(f)
-	if first.Claim == nil || first.Claim.Lease.ExecutionID != h.id || first.Claim.Woke != perdure.WokeTask {
+	if first.Claim == nil || first.Claim.Lease.ExecutionID != h.id || first.Claim.WakeReason != perdure.WakeTask {
 		t.Fatalf("the end brought %+v, want the claim of what it woke", first)
 	}
 	if len(first.Claim.Results) != 1 || string(first.Claim.Results[0].Result) != `"out"` {
@@ -151,7 +151,7 @@ func TestCancelOneTask(t *testing.T) {
 		t.Fatalf("the commit answered %+v", reply)
 	}
 	for _, c := range claims {
-		beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease}}})
+		beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: c.Lease}}})
 		b.must(err)
 		if told := beat.Tasks[0].CancelRequested; told != (c.Lease.TaskID == ids[0]) {
 			t.Errorf("task %s, cancelled %s: told %v", c.Lease.TaskID, ids[0], told)
@@ -179,11 +179,11 @@ func TestHeartbeatKeepsProgress(t *testing.T) {
 	h := b.started()
 	id, c := h.scheduled("1")
 	for _, progress := range []string{`{"done":1}`, ""} {
-		beat := perdure.TaskBeat{Lease: c.Lease}
+		beat := perdure.TaskHeartbeat{Lease: c.Lease}
 		if progress != "" {
 			beat.Progress = []byte(progress)
 		}
-		_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{beat}})
+		_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{beat}})
 		b.must(err)
 		if got := string(b.task(h.id, id).Progress); got != `{"done":1}` {
 			t.Errorf("the progress is %q", got)

@@ -15,7 +15,7 @@ func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	for step := testLease / 4; d > 0; d -= step {
 		h.clock.advance(step)
 		_, err := h.d.Heartbeat(h.Context(), perdure.Heartbeat{
-			Agents: []perdure.Lease{h.claim.Lease}, Tasks: []perdure.TaskBeat{{Lease: c.Lease, Alive: alive}},
+			Agents: []perdure.Lease{h.claim.Lease}, Tasks: []perdure.TaskHeartbeat{{Lease: c.Lease, Alive: alive}},
 		})
 		h.must(err)
 		h.sweep()
@@ -134,7 +134,7 @@ func TestEndedTasksNeverChange(t *testing.T) {
 			for _, f := range []perdure.TaskFinish{done(c, `"other"`), failed(c, false), failed(c, true)} {
 				_, _ = b.d.FinishTask(t.Context(), f) // may succeed or fail, depending on the request
 			}
-			_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease, Progress: []byte(`1`)}}})
+			_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: c.Lease, Progress: []byte(`1`)}}})
 			b.must(err)
 			b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease}, {Lease: c.Lease, Started: true}}}))
 			h.commit(func(k *perdure.Commit) { k.CancelTask = append(k.CancelTask, id) })

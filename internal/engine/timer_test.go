@@ -75,7 +75,7 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	h := b.started()
 	choose := func(name string, number, index int) func(*perdure.Commit) {
 		return func(c *perdure.Commit) {
-			c.Chose = append(c.Chose, perdure.Choice{Name: name, Number: number, Index: index})
+			c.WaitChoices = append(c.WaitChoices, perdure.WaitChoice{Name: name, Number: number, Index: index})
 		}
 	}
 	h.suspend(perdure.WaitAny(perdure.WaitSignal("s"), perdure.WaitAfter("w#1.0", time.Hour), perdure.WaitAfter("w#11.0", time.Hour)))
@@ -84,10 +84,10 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	h.commit(func(c *perdure.Commit) { choose("w", 1, 1)(c); choose("v", 3, 0)(c) })
 	h.commit(choose("w", 1, 0))
 	x := b.execution(h.id)
-	if got := x.Asked; got.Outcome("w", 1) != 1 || got.Outcome("v", 3) != 0 || got.Outcome("v", 2) != perdure.NoOutcome || got.Outcome("w", 2) != perdure.NoOutcome {
+	if got := x.RecordedWaits; got.Outcome("w", 1) != 1 || got.Outcome("v", 3) != 0 || got.Outcome("v", 2) != perdure.NoOutcome || got.Outcome("w", 2) != perdure.NoOutcome {
 		t.Errorf("kept: %+v", got)
 	}
-	if left := x.Asked.Dues; len(left) != 1 || left[0].Name != "w#11.0" {
+	if left := x.RecordedWaits.Dues; len(left) != 1 || left[0].Name != "w#11.0" {
 		t.Errorf("due times kept: %+v", left)
 	}
 	// If one commit has both a checkpoint and the outcome of a wait, the outcome counts as recorded
@@ -97,7 +97,7 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 		c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline([]byte(`{"plain":1}`)), StateVersion: 7}
 	})
 	x = b.execution(h.id)
-	if got := x.Asked; len(got.Dues) != 0 || !slices.EqualFunc(got.Outcomes, []perdure.Outcomes{{Name: "w", Of: []int{2}}}, func(a, b perdure.Outcomes) bool {
+	if got := x.RecordedWaits; len(got.Dues) != 0 || !slices.EqualFunc(got.Outcomes, []perdure.WaitOutcomes{{Name: "w", Of: []int{2}}}, func(a, b perdure.WaitOutcomes) bool {
 		return a.Name == b.Name && slices.Equal(a.Of, b.Of)
 	}) {
 		t.Errorf("kept after the checkpoint: %+v", got)
@@ -106,8 +106,8 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	if err != nil || c.StateVersion() != 7 || string(c.State) != `{"plain":1}` {
 		t.Errorf("the checkpoint is %+v, %v", c, err)
 	}
-	for _, wrong := range []perdure.Choice{{Name: "", Number: 1}, {Name: "w", Number: 0}, {Name: "w", Number: 1 << 30}, {Name: "w", Number: 1, Index: -1}} {
-		_, err := h.try(func(c *perdure.Commit) { c.Chose = []perdure.Choice{wrong} })
+	for _, wrong := range []perdure.WaitChoice{{Name: "", Number: 1}, {Name: "w", Number: 0}, {Name: "w", Number: 1 << 30}, {Name: "w", Number: 1, Index: -1}} {
+		_, err := h.try(func(c *perdure.Commit) { c.WaitChoices = []perdure.WaitChoice{wrong} })
 		b.wantCode(err, perdure.InvalidArgument)
 	}
 }

@@ -67,8 +67,8 @@ func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	}
 	b.signal(h.id, "approve", "s2")
 	next := b.claim()
-	if next.claim.Woke != perdure.WokeSignal {
-		t.Errorf("it woke by %s", next.claim.Woke)
+	if next.claim.WakeReason != perdure.WakeSignal {
+		t.Errorf("it woke by %s", next.claim.WakeReason)
 	}
 	if reply := next.commit(suspending(perdure.WaitAll(perdure.WaitTask(ids[0]), perdure.WaitTask(ids[1])))); reply.Suspended || len(reply.Tasks) != 2 {
 		t.Errorf("both tasks have ended; the suspend answered %+v", reply)
@@ -95,8 +95,8 @@ func TestAnyWaitWithAFailedTaskDoesNotSpin(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusWaiting)
 	b.finish(done(claims[1], `2`))
 	next := b.claim()
-	if next.claim.Woke != perdure.WokeTask || len(next.claim.Results) != 2 {
-		t.Errorf("it woke by %s with %d results", next.claim.Woke, len(next.claim.Results))
+	if next.claim.WakeReason != perdure.WakeTask || len(next.claim.Results) != 2 {
+		t.Errorf("it woke by %s with %d results", next.claim.WakeReason, len(next.claim.Results))
 	}
 }
 
@@ -150,8 +150,8 @@ func TestTimerFiresOnceAndSurvivesARestart(t *testing.T) {
 	b.open()
 	b.sweep()
 	next := b.claim()
-	if next.claim.Woke != perdure.WokeTimer {
-		t.Errorf("it woke by %s", next.claim.Woke)
+	if next.claim.WakeReason != perdure.WakeTimer {
+		t.Errorf("it woke by %s", next.claim.WakeReason)
 	}
 	// The timer of the earlier wait was removed when the execution woke.
 	next.suspend(perdure.WaitSignal("x"))

@@ -82,7 +82,7 @@ func taskWrites(l perdure.TaskLease) map[string]write {
 			return lostError(err)
 		},
 		"Heartbeat of a task": func(ctx context.Context, d perdure.Dispatch) (bool, error) {
-			beat, err := d.Heartbeat(ctx, perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: l, Progress: []byte(`"ghost"`), Alive: true}}})
+			beat, err := d.Heartbeat(ctx, perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: l, Progress: []byte(`"ghost"`), Alive: true}}})
 			return err == nil && beat.Tasks[0].Lost, err
 		},
 		"Release of a started task": release(true),

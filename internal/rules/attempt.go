@@ -121,7 +121,7 @@ func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 		err = d.retry(t, 0, "lost")
 	}
 	if err == nil && t.Status.Terminal() {
-		d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+		d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WakeTask)
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded boo
 type Handover struct {
 	Poll  perdure.Poll
 	Claim uuid.UUID // id of the claim, if it is made
-	Kept  perdure.Kept
+	Kept  perdure.RetainedState
 	// Waited is how long the poll had waited when its slot was reserved.
 	Waited time.Duration
 	Whole  bool // Kept is not completely known: the claim must contain everything

@@ -231,8 +231,8 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.checkpoint(c.Checkpoint); err != nil {
 		return err
 	}
-	for _, choice := range c.Chose { // choices are counted since the checkpoint
-		d.x.Asked = d.x.Asked.With(choice)
+	for _, choice := range c.WaitChoices { // choices are counted since the checkpoint
+		d.x.RecordedWaits = d.x.RecordedWaits.With(choice)
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	}
 	d.x.CheckpointSeq++
 	d.x.CheckpointAt, d.x.RecordsSinceCheckpoint = d.s.Now, 0
-	d.x.Asked = perdure.Asked{} // the scores of the crash guard are not reset
+	d.x.RecordedWaits = perdure.RecordedWaits{} // the scores of the crash guard are not reset
 	state := c.State.Bytes
 	if state == nil && c.State.Blob == nil {
 		state = json.RawMessage("null")

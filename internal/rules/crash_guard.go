@@ -60,7 +60,7 @@ type claimFailure struct {
 	pause   func(score int) time.Duration
 	code    perdure.Code
 	message string
-	woke    perdure.Woke
+	woke    perdure.WakeReason
 }
 
 // endedBadly adds badEnd to the score of the failure. If the score reaches its maximum, a RUNNING
@@ -82,7 +82,7 @@ func (d *draft) endedBadly(end claimFailure) (*store.Changes, error) {
 func (d *draft) panicked(what string) (*store.Changes, error) {
 	return d.endedBadly(claimFailure{
 		score: &d.x.Panics, most: maxPanicScore, pause: pauseAfter,
-		code: "panic", message: d.quiet(&perdure.TaskError{Message: what}).Message, woke: perdure.WokeReturned,
+		code: "panic", message: d.quiet(&perdure.TaskError{Message: what}).Message, woke: perdure.WakeReturned,
 	})
 }
 
@@ -90,7 +90,7 @@ func (d *draft) panicked(what string) (*store.Changes, error) {
 func (d *draft) crashed(why string) (*store.Changes, error) {
 	return d.endedBadly(claimFailure{
 		score: &d.x.Crashes, most: maxLostScore, pause: pauseAfterLoss,
-		code: "crash_loop", message: why, woke: perdure.WokeLost,
+		code: "crash_loop", message: why, woke: perdure.WakeLost,
 	})
 }
 
@@ -98,6 +98,6 @@ func (d *draft) crashed(why string) (*store.Changes, error) {
 func (d *draft) unfit(why string) (*store.Changes, error) {
 	return d.endedBadly(claimFailure{
 		score: &d.x.Unfit, most: maxLostScore, pause: pauseAfterLoss,
-		code: "unfit_worker", message: perdure.ValidText(why), woke: perdure.WokeReturned,
+		code: "unfit_worker", message: perdure.ValidText(why), woke: perdure.WakeReturned,
 	})
 }

@@ -77,7 +77,7 @@ type Woken struct {
 	Execution perdure.Execution
 	// Kept is the state of the execution's suspended goroutine, which the worker keeps in memory.
 	// If Kept is nil, the state is unknown, and the claim must contain all data.
-	Kept   *perdure.Kept
+	Kept   *perdure.RetainedState
 	Task   *perdure.Task   // the task whose end by this worker woke the execution, without contents; may be nil
 	Signal *perdure.Signal // the signal that woke the execution, with its value; may be nil
 	Waited time.Duration   // how long the poll that returns the claim had waited

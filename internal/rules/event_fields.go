@@ -33,7 +33,7 @@ func appendMember(raw []byte, member any) []byte {
 		return appendText(raw, m)
 	case perdure.Status:
 		return appendText(raw, string(m))
-	case perdure.Woke:
+	case perdure.WakeReason:
 		return appendText(raw, string(m))
 	case uuid.UUID:
 		return appendText(raw, m.String())

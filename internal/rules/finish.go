@@ -65,7 +65,7 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	if !t.Status.Terminal() {
 		return d.done(nil), nil
 	}
-	woke := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	woke := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WakeTask)
 	if woke {
 		d.handOver(f.Handover, nil)
 	}
@@ -76,7 +76,7 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(cfg.Lease))
 	ended := *t // the worker already has the contents
 	ended.Input, ended.InputBlob, ended.Result, ended.ResultBlob = nil, nil, nil, nil
-	d.woken = &Woken{Kept: f.Kept, Task: &ended}
+	d.woken = &Woken{Kept: f.Retained, Task: &ended}
 	return d.done(nil), nil
 }
 

@@ -78,10 +78,10 @@ func RenewNeeds(*perdure.Execution) store.Needs { return store.Needs{Patterns: [
 // RenewLease renews a lease on an execution. Decision.Value is a perdure.AgentBeat.
 func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, lease) {
-		return Answer(perdure.AgentBeat{Lost: true}), nil
+		return Answer(perdure.AgentHeartbeatReply{Lost: true}), nil
 	}
 	s.Execution.LeaseUntil = s.Now.Add(cfg.Lease)
-	return &store.Changes{Execution: s.Execution, Answer: &Decision{Value: perdure.AgentBeat{
+	return &store.Changes{Execution: s.Execution, Answer: &Decision{Value: perdure.AgentHeartbeatReply{
 		CancelRequested: s.Execution.Status == perdure.StatusCancelling,
 		SignalsPending:  len(s.Pending) > 0,
 	}}}, nil
@@ -89,10 +89,10 @@ func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes
 
 // RenewTask renews a lease on a task and records the progress and the signs of life of its code.
 // Decision.Value is a perdure.TaskBeatReply.
-func RenewTask(s *store.State, cfg Config, beat perdure.TaskBeat) (*store.Changes, error) {
+func RenewTask(s *store.State, cfg Config, beat perdure.TaskHeartbeat) (*store.Changes, error) {
 	t := s.Tasks[beat.Lease.TaskID]
 	if !TaskHeldBy(t, beat.Lease) {
-		return Answer(perdure.TaskBeatReply{Lost: true, CancelRequested: true}), nil
+		return Answer(perdure.TaskHeartbeatReply{Lost: true, CancelRequested: true}), nil
 	}
 	t.LeaseUntil = s.Now.Add(cfg.Lease)
 	if beat.Progress != nil && s.Execution.PersistenceMode != perdure.Local {
@@ -104,6 +104,6 @@ func RenewTask(s *store.State, cfg Config, beat perdure.TaskBeat) (*store.Change
 	cancelling := s.Execution.Status == perdure.StatusCancelling
 	return &store.Changes{
 		Tasks:  []*perdure.Task{t},
-		Answer: &Decision{Value: perdure.TaskBeatReply{CancelRequested: cancelling}},
+		Answer: &Decision{Value: perdure.TaskHeartbeatReply{CancelRequested: cancelling}},
 	}, nil
 }

@@ -68,7 +68,7 @@ func (d *draft) free(t *perdure.Task) {
 // limitNeeds adds to n the queues and keys whose numbers of tasks the decision about a commit
 // needs.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
-	if x == nil || commit.Eager.Slots == 0 {
+	if x == nil || commit.Offer.Slots == 0 {
 		return
 	}
 	for _, t := range commit.Tasks {

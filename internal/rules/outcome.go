@@ -48,7 +48,7 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	for id, t := range d.s.Tasks {
 		f.tasks[id] = t.Status
 	}
-	w, d.x.Asked = w.At(d.s.Now, d.x.Asked)
+	w, d.x.RecordedWaits = w.At(d.s.Now, d.x.RecordedWaits)
 	marked, met := w.Mark(f)
 	if met {
 		d.goesOn(w)

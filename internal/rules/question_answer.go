@@ -111,7 +111,7 @@ func (d *draft) wakeFor(questions ...*perdure.Question) bool {
 	for _, q := range questions {
 		final[q.ID] = true
 	}
-	return d.wake(facts{questions: final}, perdure.WokeQuestion)
+	return d.wake(facts{questions: final}, perdure.WakeQuestion)
 }
 
 // decides reports whether this vote decides the question: the vote is a denial, or with it the

@@ -26,7 +26,7 @@ func FireTimer(s *store.State) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
-	if d.wake(facts{}, perdure.WokeTimer) {
+	if d.wake(facts{}, perdure.WakeTimer) {
 		return d.done(nil), nil
 	}
 	due, ok := d.x.Wait.NextTimer()
@@ -89,7 +89,7 @@ func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store
 		return nil, err
 	}
 	if t.Status.Terminal() {
-		d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+		d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WakeTask)
 	}
 	return d.done(nil), nil
 }
@@ -129,7 +129,7 @@ func TimeOutTask(s *store.State) (*store.Changes, error) {
 	if err := d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded); err != nil {
 		return nil, err
 	}
-	d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WakeTask)
 	return d.done(nil), nil
 }
 

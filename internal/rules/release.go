@@ -24,12 +24,12 @@ func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	if r.Panic != "" {
 		return d.panicked(r.Panic)
 	}
-	return d.giveBack(perdure.WokeReturned)
+	return d.giveBack(perdure.WakeReturned)
 }
 
 // giveBack ends the claim of an execution: the execution becomes PENDING or, if it is being
 // cancelled, CANCELLED.
-func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
+func (d *draft) giveBack(why perdure.WakeReason) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
 		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func ReturnEmbedded(s *store.State) (*store.Changes, error) {
 	}
 	if s.Execution.Status.Held() && s.Execution.Embedded {
 		d.lostLease(WorkExecution, s.Execution.Queue)
-		return d.giveBack(perdure.WokeLost)
+		return d.giveBack(perdure.WakeLost)
 	}
 	return d.done(nil), nil
 }

@@ -83,7 +83,7 @@ func foundTask(t *perdure.Task, n perdure.NewTask, a *CommitAnswer) error {
 // eager claims a new task for the worker that scheduled it, if that worker offered a slot for it
 // and the limits allow it. It reports whether the task was claimed.
 func (d *draft) eager(t *perdure.Task, c perdure.Commit, a *CommitAnswer) bool {
-	offer := c.Eager
+	offer := c.Offer
 	if len(a.Claims) >= offer.Slots || !d.cfg.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) ||
 		!mayClaim(d.x, offer.WorkerID, true) || offer.Features.Lacks(t.NeedsFeatures) != 0 {
 		return false

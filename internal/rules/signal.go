@@ -144,7 +144,7 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 		return nil, err
 	}
 	waited := d.x.WaitReason
-	if d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal) {
+	if d.wake(facts{signals: []string{r.Name}}, perdure.WakeSignal) {
 		d.begins(d.c.Signals[0], waited)
 		signal := d.c.Signals[0]
 		d.handOver(r.Handover, &signal)

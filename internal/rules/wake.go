@@ -39,7 +39,7 @@ func (f facts) QuestionFinal(id uuid.UUID) bool { return f.questions[id] }
 
 // wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
 // If the facts meet only some conditions of the wait, wake marks these conditions as met.
-func (d *draft) wake(f facts, why perdure.Woke) bool {
+func (d *draft) wake(f facts, why perdure.WakeReason) bool {
 	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
 		return false
 	}
@@ -65,8 +65,8 @@ func (d *draft) waitReason() {
 }
 
 // pend sets the execution to PENDING; it can be claimed at once.
-func (d *draft) pend(why perdure.Woke) {
-	d.x.Status, d.x.Woke = perdure.StatusPending, why
+func (d *draft) pend(why perdure.WakeReason) {
+	d.x.Status, d.x.WakeReason = perdure.StatusPending, why
 	d.x.WaitReason = ""
 	d.x.ReadyAt, d.x.NotBefore = d.s.Now, perdure.Time{}
 	d.dropLease()
@@ -89,12 +89,12 @@ func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.T
 	}
 	waited := d.s.Now.Sub(later(d.x.ReadyAt, d.x.NotBefore).Time)
 	d.observe(Observation{Kind: ObservedClaim, Work: WorkExecution, Queue: d.x.Queue, Waited: waited})
-	if d.x.Woke == perdure.WokeLost {
+	if d.x.WakeReason == perdure.WakeLost {
 		d.observe(Observation{Kind: ObservedTakeover, Queue: d.x.Queue})
 	}
 	d.x.Status = perdure.StatusRunning
 	d.x.WorkerID = &worker
 	d.x.Fence++
 	d.x.ClaimID, d.x.LeaseUntil, d.x.Embedded = claim, lease, embedded
-	d.event(event, d.here(), map[string]any{"status": d.x.Status, "woke": d.x.Woke})
+	d.event(event, d.here(), map[string]any{"status": d.x.Status, "woke": d.x.WakeReason})
 }

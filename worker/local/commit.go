@@ -12,8 +12,8 @@ import (
 // Commit implements [perdure.Dispatch]. It writes the contents of a LOCAL execution's commit to this
 // worker's disk before it sends the commit to the server. The commit then has only references to them.
 func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
-	if c.Eager.Slots > 0 {
-		c.Eager.Queues = d.withLocal(c.Eager.Queues)
+	if c.Offer.Slots > 0 {
+		c.Offer.Queues = d.withLocal(c.Offer.Queues)
 	}
 	k := d.of(c.Lease.ExecutionID)
 	if k == nil {
@@ -121,7 +121,7 @@ func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEn
 	if err := perdure.CheckContent(e.Entry); err != nil {
 		return err
 	}
-	if err := e.Fold(); err != nil {
+	if err := e.EmbedMetadata(); err != nil {
 		return err
 	}
 	ref := b.Add(e.Content)

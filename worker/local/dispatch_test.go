@@ -232,7 +232,7 @@ func TestLocalContentStaysOffTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.checkUnchanged("the end of a task", c.r.finishes)
-	if _, err := c.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: task, Progress: quoted("progress")}}}); err != nil {
+	if _, err := c.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: task, Progress: quoted("progress")}}}); err != nil {
 		t.Fatal(err)
 	}
 	c.checkUnchanged("a heartbeat", c.r.beats)

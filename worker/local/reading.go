@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/internal/sqlitelog"
 )
 
-// OpenReading opens the store in the directory dir without writing anything. It also works on a full disk,
+// OpenReadOnly opens the store in the directory dir without writing anything. It also works on a full disk,
 // and while the worker of the store runs. The caller may call only WorkerID, Close and methods that read.
 // Error: not_found if there is no store.
-func OpenReading(dir string) (*Store, error) {
+func OpenReadOnly(dir string) (*Store, error) {
 	id, err := ReadID(dir)
 	if err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func (d *Dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[
 				yield(perdure.Entry{}, err)
 				return
 			}
-			e.Unfold()
+			e.ExtractMetadata()
 			if !yield(e, nil) {
 				return
 			}

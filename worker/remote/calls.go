@@ -131,8 +131,8 @@ func failedTime(began time.Time) time.Duration {
 // Commit implements perdure.Dispatch. Contents that are too large for the message are uploaded before it.
 // The call is repeated while the server is unavailable or overloaded.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
-	if commit.Eager.Slots > 0 {
-		commit.Eager.WorkerID = c.or(commit.Eager.WorkerID)
+	if commit.Offer.Slots > 0 {
+		commit.Offer.WorkerID = c.or(commit.Offer.WorkerID)
 	}
 	m := pbconv.CommitToProto(commit)
 	if err := c.fitter(ctx).Commit(m, commit.Lease); err != nil {

@@ -67,7 +67,7 @@ func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entr
 func readEntry(m *perdurev1.Entry, execution uuid.UUID) (perdure.Entry, error) {
 	entry, err := pbconv.EntryFromProto(m)
 	if err == nil && entry.Content != nil && entry.Blob != nil && entry.Blob.ID == perdure.ContentID(execution, entry.Blob.SHA256) {
-		entry.Unfold()
+		entry.ExtractMetadata()
 	}
 	return entry, err
 }

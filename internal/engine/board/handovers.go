@@ -57,7 +57,7 @@ func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot
 		if o.org == org && o.resting && o.reserved < o.Slots {
 			o.reserved++
 			k := p.keeps[execution]
-			return &Slot{o, rules.Handover{Poll: o.Poll, Claim: uuid.New(), Kept: k.Kept, Whole: k.whole}}
+			return &Slot{o, rules.Handover{Poll: o.Poll, Claim: uuid.New(), Kept: k.RetainedState, Whole: k.whole}}
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ type goroutineKeeper struct {
 
 // parkedGoroutine is a goroutine that a worker keeps.
 type parkedGoroutine struct {
-	perdure.Kept
+	perdure.RetainedState
 	whole bool // only the field At is known, so the claim must contain all data
 }
 
@@ -84,7 +84,7 @@ func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unrea
 			continue
 		}
 		if k.At != parked.At {
-			k = parkedGoroutine{perdure.Kept{WorkerID: h.WorkerID, At: parked.At}, true}
+			k = parkedGoroutine{perdure.RetainedState{WorkerID: h.WorkerID, At: parked.At}, true}
 		}
 		p.keeps[parked.ExecutionID] = k
 		b.keeper[parked.ExecutionID] = h.WorkerID
@@ -93,7 +93,7 @@ func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unrea
 }
 
 // Keep records the goroutine that a worker keeps after a commit that suspended the execution.
-func (b *Keepers) Keep(execution uuid.UUID, k perdure.Kept, now perdure.Time) {
+func (b *Keepers) Keep(execution uuid.UUID, k perdure.RetainedState, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drop(execution)
@@ -122,13 +122,13 @@ func (b *Keepers) drop(execution uuid.UUID) {
 // Claimed removes an execution that a worker's poll has claimed from the board. It returns the
 // state of the execution's goroutine, if this worker keeps it. Otherwise, or if the state is not
 // completely known, it returns nil.
-func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.Kept {
+func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.RetainedState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var kept *perdure.Kept
+	var kept *perdure.RetainedState
 	if b.keeper[execution] == worker && worker != uuid.Nil {
 		if k := b.workers[worker].keeps[execution]; !k.whole {
-			kept = &k.Kept
+			kept = &k.RetainedState
 		}
 	}
 	b.drop(execution)

@@ -68,7 +68,7 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 		return code
 	}
 	for _, t := range c.Tasks {
-		if code := x.schedule(t, c.Eager, a, now); code != "" {
+		if code := x.schedule(t, c.Offer, a, now); code != "" {
 			return code
 		}
 	}
@@ -125,7 +125,7 @@ func (x *execution) append(e perdure.NewEntry, a *answer) perdure.Code {
 	return ""
 }
 
-func (x *execution) schedule(n perdure.NewTask, offer perdure.Eager, a *answer, now time.Time) perdure.Code {
+func (x *execution) schedule(n perdure.NewTask, offer perdure.TaskOffer, a *answer, now time.Time) perdure.Code {
 	id := perdure.TaskID(n.Key)
 	if t, known := x.tasks[id]; known {
 		if t.kind != n.Kind || (n.Options.Key != "" && t.hash != n.InputHash) {

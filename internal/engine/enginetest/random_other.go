@@ -64,14 +64,14 @@ func (m *machine) heartbeat(t *rapid.T) {
 	l := m.claim(t)
 	h := perdure.Heartbeat{Agents: []perdure.Lease{l}}
 	if len(m.attempts) > 0 {
-		h.Tasks = []perdure.TaskBeat{{Lease: m.attempt(t)}}
+		h.Tasks = []perdure.TaskHeartbeat{{Lease: m.attempt(t)}}
 	}
 	reply, err := m.d.Heartbeat(m.ctx, h)
 	m.must(err)
 	x := m.of(l.ExecutionID)
-	want := perdure.AgentBeat{Lost: true}
+	want := perdure.AgentHeartbeatReply{Lost: true}
 	if x.holds(l) {
-		want = perdure.AgentBeat{CancelRequested: x.status == perdure.StatusCancelling, SignalsPending: len(x.pending) > 0}
+		want = perdure.AgentHeartbeatReply{CancelRequested: x.status == perdure.StatusCancelling, SignalsPending: len(x.pending) > 0}
 		x.lease = m.now().Add(lease)
 	}
 	if reply.Agents[0] != want {

@@ -139,7 +139,7 @@ func (m *machine) tasks(t *rapid.T, x *execution, c *perdure.Commit) {
 		c.Tasks = append(c.Tasks, m.newTask(t, x))
 	}
 	if sometimes(t, "eager", 2) {
-		c.Eager = perdure.Eager{WorkerID: m.workers[0], Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1, Features: perdure.AllFeatures}
+		c.Offer = perdure.TaskOffer{WorkerID: m.workers[0], Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1, Features: perdure.AllFeatures}
 	}
 	if id, ok := m.someTask(t, x, *c); ok && sometimes(t, "cancel a task", 8) {
 		c.CancelTask = append(c.CancelTask, id)

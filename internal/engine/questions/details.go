@@ -71,7 +71,7 @@ func (s *Questions) arguments(ctx context.Context, x *perdure.Execution, q *perd
 // argumentsIn returns the arguments of the question's tool call from the entry that contains the
 // call. Errors: not_found, internal.
 func argumentsIn(entry *perdure.Entry, q *perdure.Question) ([]byte, error) {
-	entry.Unfold()
+	entry.ExtractMetadata()
 	var content perdure.Content
 	if err := json.Unmarshal(entry.Content, &content); err != nil {
 		return nil, &perdure.Error{Code: perdure.Internal, Message: fmt.Sprintf("entry %s does not decode", entry.ID), Err: err}

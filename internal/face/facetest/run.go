@@ -109,7 +109,7 @@ func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
 	}
 	reply := r.Commit(perdure.Commit{
 		Tasks: []perdure.NewTask{{Kind: kind, Input: perdure.Inline(input), Key: key}},
-		Eager: perdure.Eager{WorkerID: r.Server.ID, Kinds: []string{kind}, Queues: []string{"default"}, Slots: 1},
+		Offer: perdure.TaskOffer{WorkerID: r.Server.ID, Kinds: []string{kind}, Queues: []string{"default"}, Slots: 1},
 	})
 	if len(reply.Claims) != 1 {
 		r.Server.T.Fatalf("the commit claimed %d tasks", len(reply.Claims))

@@ -59,7 +59,7 @@ func (s *agentService) Commit(ctx context.Context, m *perdurev1.CommitRequest) (
 // doCommit sends a commit to the engine. All calls that commit to an execution use it.
 func doCommit(ctx context.Context, commit perdure.Commit) (*perdurev1.CommitResponse, error) {
 	c := callerOf(ctx)
-	commit.Eager.Embedded = c.Embedded
+	commit.Offer.Embedded = c.Embedded
 	answer, err := c.Commit(ctx, commit)
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func TestEveryCallIsTheSameAsInProcess(t *testing.T) {
 	})
 	t.Run("Commit", func(t *testing.T) {
 		exchange(t, w, bind(ctx, c.Commit), func(c *perdure.Commit) {
-			c.Eager.Embedded = false
+			c.Offer.Embedded = false
 			for i := range c.Entries {
 				c.Entries[i].Entry.Blob = nil
 			}
@@ -200,10 +200,10 @@ func TestKeyAloneDeterminesEmbedded(t *testing.T) {
 		if got := w.fake.last(t).(perdure.Poll).Embedded; got != want {
 			t.Errorf("a poll with the key %q is embedded: %v", key, got)
 		}
-		if _, err := c.Commit(t.Context(), perdure.Commit{Eager: perdure.Eager{Embedded: !want}}); err != nil {
+		if _, err := c.Commit(t.Context(), perdure.Commit{Offer: perdure.TaskOffer{Embedded: !want}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.fake.last(t).(perdure.Commit).Eager.Embedded; got != want {
+		if got := w.fake.last(t).(perdure.Commit).Offer.Embedded; got != want {
 			t.Errorf("a commit with the key %q is embedded: %v", key, got)
 		}
 	}

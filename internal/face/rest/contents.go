@@ -128,7 +128,7 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 	}
 	for i := range entries {
 		if e := &entries[i]; e.Blob != nil && folded(x, e.Blob) {
-			e.Unfold()
+			e.ExtractMetadata()
 		}
 	}
 	return nil

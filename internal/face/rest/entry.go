@@ -105,7 +105,7 @@ func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io
 	if !folded(x, e.Blob) {
 		return content, nil
 	}
-	rest, err := e.UnfoldFrom(content)
+	rest, err := e.ExtractMetadataFrom(content)
 	if err != nil {
 		_ = content.Close() // the error of UnfoldFrom is returned
 		return nil, err

@@ -78,7 +78,7 @@ func newLocal(t *testing.T) *localExecution {
 	l.entry = entry.ID
 	folded := entry
 	folded.Metadata = json.RawMessage(`{"by":"hand"}`)
-	l.must(folded.Fold())
+	l.must(folded.EmbedMetadata())
 	entry.Content = nil
 	l.large = append(append([]byte(`"`), bytes.Repeat([]byte("r"), 300<<10)...), '"')
 	wait := perdure.WaitSignal(perdure.UserMessage)

@@ -33,7 +33,7 @@ func begin(t *testing.T, s store.Store) uuid.UUID {
 	id := uuid.New()
 	_, err := s.Do(t.Context(), store.Command{Name: "test", Org: "org", Execution: id, Decide: func(st *store.State) (*store.Changes, error) {
 		x := perdure.Execution{
-			ID: id, Org: "org", Kind: "agent", Status: perdure.StatusPending, Woke: perdure.WokeStart, PersistenceMode: perdure.Remote,
+			ID: id, Org: "org", Kind: "agent", Status: perdure.StatusPending, WakeReason: perdure.WakeStart, PersistenceMode: perdure.Remote,
 			Queue: "default", Input: json.RawMessage(`{}`), Version: 1, CreatedAt: st.Now, UpdatedAt: st.Now, ReadyAt: st.Now,
 		}
 		head := st.Head

@@ -76,15 +76,15 @@ func (r *Run) Task(n int) {
 	wait := perdure.WaitTask(perdure.TaskID(key))
 	reply := r.commit(perdure.Commit{
 		Tasks:   []perdure.NewTask{{Kind: "work", Key: key, Input: perdure.Inline(input), InputHash: sha256.Sum256(input)}},
-		Eager:   perdure.Eager{WorkerID: r.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1},
+		Offer:   perdure.TaskOffer{WorkerID: r.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1},
 		Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait},
 	})
 	if len(reply.Claims) != 1 {
 		r.Fatalf("the commit claims %d tasks", len(reply.Claims))
 	}
-	kept := &perdure.Kept{WorkerID: r.worker, At: perdure.CommitNumber{Fence: r.lease.Fence, Number: r.number}}
+	kept := &perdure.RetainedState{WorkerID: r.worker, At: perdure.CommitNumber{Fence: r.lease.Fence, Number: r.number}}
 	end, err := r.d.FinishTask(r.Context(), perdure.TaskFinish{
-		WorkerID: r.worker, Lease: reply.Claims[0].Lease, Result: perdure.Inline(json.RawMessage(`"done"`)), Parked: true, Kept: kept,
+		WorkerID: r.worker, Lease: reply.Claims[0].Lease, Result: perdure.Inline(json.RawMessage(`"done"`)), Parked: true, Retained: kept,
 	})
 	r.must(err)
 	if end.Claim == nil {

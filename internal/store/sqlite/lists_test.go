@@ -111,7 +111,7 @@ func TestMetadataIsIndexed(t *testing.T) {
 	id := uuid.New()
 	err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
 		return &store.Changes{Execution: &perdure.Execution{
-			ID: id, Org: "acme", Kind: "k", Status: perdure.StatusPending, Woke: perdure.WokeStart, PersistenceMode: perdure.Remote, Queue: "q", CreatedAt: st.Now, ReadyAt: st.Now,
+			ID: id, Org: "acme", Kind: "k", Status: perdure.StatusPending, WakeReason: perdure.WakeStart, PersistenceMode: perdure.Remote, Queue: "q", CreatedAt: st.Now, ReadyAt: st.Now,
 			Metadata: json.RawMessage(`{"a":"1","b":1e2,"c":null,"d":{"e": 1},"f":true,"a":"2"}`), Version: 1,
 		}}, nil
 	})

@@ -262,7 +262,7 @@ func BoundedLists(t *testing.T, s store.Store) {
 				x.Kind, x.Metadata = "rare", json.RawMessage(`{"team":"core"}`)
 			}
 			if i%2 == 0 {
-				x.Status, x.Woke = perdure.StatusWaiting, ""
+				x.Status, x.WakeReason = perdure.StatusWaiting, ""
 			}
 			if i%4 == 1 {
 				x.Status, x.CompletedAt = perdure.StatusFailed, ptr(milestone(1))

@@ -327,7 +327,7 @@ func foldedEntry(f *fixture) {
 		Content: json.RawMessage(`{"parts": []}`), Metadata: json.RawMessage(`{"cost":1}`),
 	}
 	folded := want
-	f.must(folded.Fold())
+	f.must(folded.EmbedMetadata())
 	id := f.local()
 	ref := f.withhold(id, folded.Content)[0]
 	stored := want

@@ -45,7 +45,7 @@ func policyComesBack(f *fixture) {
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
-		ID: uuid.New(), Org: org, Kind: "agent", Status: perdure.StatusPending, Woke: perdure.WokeStart,
+		ID: uuid.New(), Org: org, Kind: "agent", Status: perdure.StatusPending, WakeReason: perdure.WakeStart,
 		PersistenceMode: perdure.Remote, Queue: "default", Version: 1,
 	}
 	f.do(store.Command{Lane: store.LaneCommits, Execution: x.ID, Decide: func(s *store.State) (*store.Changes, error) {

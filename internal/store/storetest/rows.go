@@ -29,12 +29,12 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		Queue: "local:x", Workspace: "w", CheckpointSeq: 3, Traceparent: "00-1-2-3", Metadata: json.RawMessage(`{"k": "v"}`),
 		CreatedAt: milestone(1), UpdatedAt: milestone(2), StartedAt: ptr(milestone(3)), CompletedAt: ptr(milestone(4)), Version: 5,
 		ResponseID: "resp_1", Fence: 6, LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`{"ok":true}`),
-		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, Unfit: 11, CancelBy: milestone(7),
+		ReadyAt: milestone(5), NotBefore: milestone(6), WakeReason: perdure.WakeTimer, Crashes: 8, Panics: 9, Unfit: 11, CancelBy: milestone(7),
 		CheckpointAt: milestone(8),
 		NextSignal:   10, EntryCount: 11, RecordsSinceCheckpoint: 12, HomeID: ptr(uuid.UUID{7}), KeyID: ptr(uuid.UUID{8}), NeedsFeatures: perdure.FeatureContext,
-		Asked: perdure.Asked{
-			Dues:     []perdure.Due{{Name: "sleep#1", At: milestone(8)}},
-			Outcomes: []perdure.Outcomes{{Name: "wait", Of: []int{0, perdure.NoOutcome, 2}}},
+		RecordedWaits: perdure.RecordedWaits{
+			Dues:     []perdure.TimerDue{{Name: "sleep#1", At: milestone(8)}},
+			Outcomes: []perdure.WaitOutcomes{{Name: "wait", Of: []int{0, perdure.NoOutcome, 2}}},
 		},
 	}
 }
@@ -75,8 +75,8 @@ func executionFields(f *fixture) {
 	changed.StartedAt, changed.CompletedAt = ptr(milestone(30)), ptr(milestone(40))
 	changed.ResponseID, changed.Fence, changed.Answer = "resp_2", 60, json.RawMessage(`{"ok":false}`)
 	changed.LastCommit = perdure.CommitNumber{Fence: 60, Number: 1}
-	changed.ReadyAt, changed.NotBefore, changed.Woke = milestone(50), milestone(60), perdure.WokeLost
-	changed.Asked = perdure.Asked{Outcomes: []perdure.Outcomes{{Name: "sleep", Of: []int{0}}}}
+	changed.ReadyAt, changed.NotBefore, changed.WakeReason = milestone(50), milestone(60), perdure.WakeLost
+	changed.RecordedWaits = perdure.RecordedWaits{Outcomes: []perdure.WaitOutcomes{{Name: "sleep", Of: []int{0}}}}
 	changed.Crashes, changed.Panics, changed.Unfit, changed.CancelBy, changed.NextSignal, changed.EntryCount, changed.RecordsSinceCheckpoint = 80, 90, 120, milestone(70), 100, 110, 120
 	changed.CheckpointAt = milestone(80)
 	f.change(x.ID, func(*store.State) *store.Changes { return &store.Changes{Execution: &changed} })

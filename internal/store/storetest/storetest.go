@@ -99,7 +99,7 @@ func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
-		ID: uuid.New(), Org: org, Kind: "agent", Status: perdure.StatusPending, Woke: perdure.WokeStart,
+		ID: uuid.New(), Org: org, Kind: "agent", Status: perdure.StatusPending, WakeReason: perdure.WakeStart,
 		PersistenceMode: perdure.Remote, Queue: "default", Input: json.RawMessage(`{"a":1}`), Version: 1,
 	}
 	for _, change := range edit {

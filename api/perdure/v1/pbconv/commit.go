@@ -14,8 +14,8 @@ func CommitToProto(c perdure.Commit) *perdurev1.CommitRequest {
 		Steps: each(c.Steps, stepToProto), Take: c.Take, Checkpoint: newCheckpointToProto(c.Checkpoint),
 		Events: each(c.Events, newEventToProto), CancelTasks: each(c.CancelTask, UUIDToProto), StopTasks: each(c.StopTask, UUIDToProto),
 		Blocks: each(c.Blocks, BlockEndToProto), Outcome: outcomeToProto(c.Outcome),
-		Eager: eagerToProto(c.Eager), Place: placeToProto(c.Place),
-		Chose: each(c.Chose, choiceToProto), Keeps: keptToProto(c.Keeps),
+		Eager: eagerToProto(c.Offer), Place: placeToProto(c.Place),
+		Chose: each(c.WaitChoices, choiceToProto), Keeps: keptToProto(c.Retained),
 		Questions: each(c.Questions, newQuestionToProto), WithdrawQuestions: each(c.Withdraw, UUIDToProto),
 		Decisions: each(c.Decisions, storedDecisionToProto),
 	}
@@ -30,8 +30,8 @@ func CommitFromProto(m *perdurev1.CommitRequest) (perdure.Commit, error) {
 			Steps: each(m.GetSteps(), d.step), Take: m.GetTake(), Checkpoint: d.newCheckpoint(m.GetCheckpoint()),
 			Events: each(m.GetEvents(), d.newEvent), CancelTask: d.ids("cancel_tasks", m.GetCancelTasks()), StopTask: d.ids("stop_tasks", m.GetStopTasks()),
 			Blocks: each(m.GetBlocks(), d.blockEnd), Outcome: d.outcome(m.GetOutcome()),
-			Eager: d.eager(m.GetEager()), Place: PlaceFromProto(m.GetPlace()),
-			Chose: each(m.GetChose(), choiceFromProto), Keeps: d.kept(m.GetKeeps()),
+			Offer: d.eager(m.GetEager()), Place: PlaceFromProto(m.GetPlace()),
+			WaitChoices: each(m.GetChose(), choiceFromProto), Retained: d.kept(m.GetKeeps()),
 			Questions: each(m.GetQuestions(), d.newQuestion), Withdraw: d.ids("withdraw_questions", m.GetWithdrawQuestions()),
 			Decisions: each(m.GetDecisions(), d.storedDecision),
 		}
@@ -122,12 +122,12 @@ func (d *decoder) outcome(m *perdurev1.Outcome) perdure.Outcome {
 	}
 }
 
-func eagerToProto(e perdure.Eager) *perdurev1.Eager {
+func eagerToProto(e perdure.TaskOffer) *perdurev1.Eager {
 	return &perdurev1.Eager{WorkerId: UUIDToProto(e.WorkerID), Kinds: e.Kinds, Queues: e.Queues, Slots: int64(e.Slots), Features: e.Features.Names()}
 }
 
-func (d *decoder) eager(m *perdurev1.Eager) perdure.Eager {
-	return perdure.Eager{
+func (d *decoder) eager(m *perdurev1.Eager) perdure.TaskOffer {
+	return perdure.TaskOffer{
 		WorkerID: d.id("eager.worker_id", m.GetWorkerId()), Kinds: m.GetKinds(), Queues: m.GetQueues(), Slots: int(m.GetSlots()),
 		Features: perdure.FeaturesOf(m.GetFeatures()),
 	}

@@ -45,14 +45,14 @@ var persistenceModes = pair(map[perdure.PersistenceMode]perdurev1.PersistenceMod
 	perdure.Local:  perdurev1.PersistenceMode_PERSISTENCE_MODE_LOCAL,
 })
 
-var wokes = pair(map[perdure.Woke]perdurev1.Woke{
-	perdure.WokeStart:    perdurev1.Woke_WOKE_START,
-	perdure.WokeTask:     perdurev1.Woke_WOKE_TASK,
-	perdure.WokeSignal:   perdurev1.Woke_WOKE_SIGNAL,
-	perdure.WokeTimer:    perdurev1.Woke_WOKE_TIMER,
-	perdure.WokeLost:     perdurev1.Woke_WOKE_LOST,
-	perdure.WokeReturned: perdurev1.Woke_WOKE_RETURNED,
-	perdure.WokeQuestion: perdurev1.Woke_WOKE_QUESTION,
+var wokes = pair(map[perdure.WakeReason]perdurev1.Woke{
+	perdure.WakeStart:    perdurev1.Woke_WOKE_START,
+	perdure.WakeTask:     perdurev1.Woke_WOKE_TASK,
+	perdure.WakeSignal:   perdurev1.Woke_WOKE_SIGNAL,
+	perdure.WakeTimer:    perdurev1.Woke_WOKE_TIMER,
+	perdure.WakeLost:     perdurev1.Woke_WOKE_LOST,
+	perdure.WakeReturned: perdurev1.Woke_WOKE_RETURNED,
+	perdure.WakeQuestion: perdurev1.Woke_WOKE_QUESTION,
 })
 
 var entryTypes = pair(map[perdure.EntryType]perdurev1.EntryType{

@@ -29,8 +29,8 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 		Version: x.Version, Org: x.Org, LeafEntryId: idPtrToProto(x.Leaf), ResponseId: x.ResponseID,
 		Fence: x.Fence, ClaimId: UUIDToProto(x.ClaimID), LeaseUntil: timeToProto(x.LeaseUntil),
 		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
-		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics), Unfit: int64(x.Unfit),
-		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked), HomeWorkerId: idPtrToProto(x.HomeID), Away: awayToProto(x.Away),
+		Woke: wokes.to[x.WakeReason], Crashes: int64(x.Crashes), Panics: int64(x.Panics), Unfit: int64(x.Unfit),
+		EntryCount: x.EntryCount, Asked: askedToProto(x.RecordedWaits), HomeWorkerId: idPtrToProto(x.HomeID), Away: awayToProto(x.Away),
 		RecordsSinceCheckpoint: x.RecordsSinceCheckpoint, OpenQuestions: int64(x.OpenQuestions), Gate: gateToProto(x.Gate),
 	}
 	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
@@ -64,9 +64,9 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		Version: m.GetVersion(), Org: m.GetOrg(), Leaf: d.idPtr("execution.leaf_entry_id", m.LeafEntryId),
 		ResponseID: m.GetResponseId(), Fence: m.GetFence(), ClaimID: d.id("execution.claim_id", m.GetClaimId()),
 		LeaseUntil: d.time("execution.lease_until", m.GetLeaseUntil()), Embedded: m.GetEmbedded(),
-		LastCommit: d.commitNumber("execution.last_commit.claim_id", m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
+		LastCommit: d.commitNumber("execution.last_commit.claim_id", m.GetLastCommit()), WakeReason: read(d, wokes, "execution.woke", m.GetWoke()),
 		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), Unfit: int(m.GetUnfit()), EntryCount: m.GetEntryCount(), RecordsSinceCheckpoint: m.GetRecordsSinceCheckpoint(),
-		Asked: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
+		RecordedWaits: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
 		OpenQuestions: int(m.GetOpenQuestions()), Gate: d.gate(m.Gate),
 	}
 	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())

@@ -54,7 +54,7 @@ func FinishToProto(f perdure.TaskFinish) *perdurev1.FinishTaskRequest {
 		WorkerId: UUIDToProto(f.WorkerID), Lease: taskLeaseToProto(f.Lease),
 		Result: PayloadToProto(f.Result), Error: taskErrorToProto(f.Error),
 		Blocks: each(f.Blocks, BlockEndToProto), Events: each(f.Events, newEventToProto), Parked: f.Parked,
-		Kept: keptToProto(f.Kept), Features: f.Features.Names(),
+		Kept: keptToProto(f.Retained), Features: f.Features.Names(),
 	}
 }
 
@@ -65,7 +65,7 @@ func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error)
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Lease: d.taskLease(m.GetLease()),
 			Result: d.payload("result", m.GetResult()), Error: d.taskError(m.GetError()),
 			Blocks: each(m.GetBlocks(), d.blockEnd), Events: each(m.GetEvents(), d.newEvent), Parked: m.GetParked(),
-			Kept: d.kept(m.GetKept()), Features: perdure.FeaturesOf(m.GetFeatures()),
+			Retained: d.kept(m.GetKept()), Features: perdure.FeaturesOf(m.GetFeatures()),
 		}
 	})
 }

@@ -84,11 +84,11 @@ func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 	}
 	return &perdurev1.AgentClaim{
 		Lease: LeaseToProto(c.Lease), Execution: ExecutionToProto(c.Execution),
-		LeaseFor: durationToProto(c.LeaseFor), Woke: wokes.to[c.Woke],
+		LeaseFor: durationToProto(c.LeaseFor), Woke: wokes.to[c.WakeReason],
 		Checkpoint: CheckpointToProto(c.Checkpoint), LastCommit: commitNumberToProto(c.LastCommit),
 		Results: each(c.Results, TaskToProto), Signals: each(c.Signals, SignalToProto),
 		MoreSignals: c.MoreSignals, Again: each(c.Again, SignalToProto),
-		SignalsTo: c.SignalsTo, Kept: c.Kept, Waited: durationToProto(c.Waited),
+		SignalsTo: c.SignalsTo, Kept: c.ContinuesParked, Waited: durationToProto(c.Waited),
 		Ended: endedPtrToProto(c.Ended), Questions: each(c.Questions, QuestionToProto),
 	}
 }
@@ -105,27 +105,27 @@ func (d *decoder) agentClaim(m *perdurev1.AgentClaim) *perdure.AgentClaim {
 	}
 	return &perdure.AgentClaim{
 		Lease: d.lease(m.GetLease()), Execution: d.execution(m.GetExecution()),
-		LeaseFor: d.duration("claim.lease_for", m.GetLeaseFor()), Woke: read(d, wokes, "claim.woke", m.GetWoke()),
+		LeaseFor: d.duration("claim.lease_for", m.GetLeaseFor()), WakeReason: read(d, wokes, "claim.woke", m.GetWoke()),
 		Checkpoint: d.checkpoint(m.GetCheckpoint()), LastCommit: d.commitNumber("claim.last_commit.claim_id", m.GetLastCommit()),
 		Results: each(m.GetResults(), d.task), Signals: each(m.GetSignals(), d.signal),
 		MoreSignals: m.GetMoreSignals(), Again: each(m.GetAgain(), d.signal),
-		SignalsTo: m.GetSignalsTo(), Kept: m.GetKept(), Waited: d.duration("claim.waited", m.GetWaited()),
+		SignalsTo: m.GetSignalsTo(), ContinuesParked: m.GetKept(), Waited: d.duration("claim.waited", m.GetWaited()),
 		Ended: d.endedPtr(m.GetEnded()), Questions: each(m.GetQuestions(), d.question),
 	}
 }
 
-func keptToProto(k *perdure.Kept) *perdurev1.Kept {
+func keptToProto(k *perdure.RetainedState) *perdurev1.Kept {
 	if k == nil {
 		return nil
 	}
 	return &perdurev1.Kept{WorkerId: UUIDToProto(k.WorkerID), At: commitNumberToProto(k.At), Seen: k.Seen}
 }
 
-func (d *decoder) kept(m *perdurev1.Kept) *perdure.Kept {
+func (d *decoder) kept(m *perdurev1.Kept) *perdure.RetainedState {
 	if m == nil {
 		return nil
 	}
-	return &perdure.Kept{WorkerID: d.id("kept.worker_id", m.GetWorkerId()), At: d.commitNumber("kept.at.claim_id", m.GetAt()), Seen: m.GetSeen()}
+	return &perdure.RetainedState{WorkerID: d.id("kept.worker_id", m.GetWorkerId()), At: d.commitNumber("kept.at.claim_id", m.GetAt()), Seen: m.GetSeen()}
 }
 
 // TaskClaimToProto converts a claimed attempt to its message.

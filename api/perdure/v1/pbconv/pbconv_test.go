@@ -74,7 +74,7 @@ func TestEveryFieldSurvivesTheWire(t *testing.T) {
 	t.Run("task claim", func(t *testing.T) { roundTrip(t, TaskClaimToProto, TaskClaimFromProto, nil) })
 	t.Run("commit", func(t *testing.T) {
 		roundTrip(t, CommitToProto, CommitFromProto, func(c *perdure.Commit) {
-			c.Eager.Embedded = false
+			c.Offer.Embedded = false
 			for i := range c.Entries {
 				c.Entries[i].Entry.Blob = nil // a message has only NewEntry's own Blob
 			}

@@ -134,10 +134,10 @@ func PollFromProto[M PollMessage](m M) (perdure.Poll, error) {
 func HeartbeatToProto(h perdure.Heartbeat) *perdurev1.HeartbeatRequest {
 	return &perdurev1.HeartbeatRequest{
 		WorkerId: UUIDToProto(h.WorkerID), Agents: each(h.Agents, LeaseToProto),
-		Tasks: each(h.Tasks, func(b perdure.TaskBeat) *perdurev1.TaskBeat {
+		Tasks: each(h.Tasks, func(b perdure.TaskHeartbeat) *perdurev1.TaskBeat {
 			return &perdurev1.TaskBeat{Lease: taskLeaseToProto(b.Lease), Progress: b.Progress, Alive: b.Alive}
 		}),
-		Parked: each(h.Parked, func(p perdure.Parked) *perdurev1.Parked {
+		Parked: each(h.Parked, func(p perdure.ParkedExecution) *perdurev1.Parked {
 			return &perdurev1.Parked{ExecutionId: UUIDToProto(p.ExecutionID), At: commitNumberToProto(p.At)}
 		}),
 	}
@@ -148,11 +148,11 @@ func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error
 	return decode(m, func(d *decoder, m *perdurev1.HeartbeatRequest) perdure.Heartbeat {
 		return perdure.Heartbeat{
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Agents: each(m.GetAgents(), d.lease),
-			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeat) perdure.TaskBeat {
-				return perdure.TaskBeat{Lease: d.taskLease(b.GetLease()), Progress: raw(b.GetProgress()), Alive: b.GetAlive()}
+			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeat) perdure.TaskHeartbeat {
+				return perdure.TaskHeartbeat{Lease: d.taskLease(b.GetLease()), Progress: raw(b.GetProgress()), Alive: b.GetAlive()}
 			}),
-			Parked: each(m.GetParked(), func(p *perdurev1.Parked) perdure.Parked {
-				return perdure.Parked{ExecutionID: d.id("parked.execution_id", p.GetExecutionId()), At: d.commitNumber("parked.at.claim_id", p.GetAt())}
+			Parked: each(m.GetParked(), func(p *perdurev1.Parked) perdure.ParkedExecution {
+				return perdure.ParkedExecution{ExecutionID: d.id("parked.execution_id", p.GetExecutionId()), At: d.commitNumber("parked.at.claim_id", p.GetAt())}
 			}),
 		}
 	})
@@ -161,10 +161,10 @@ func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error
 // HeartbeatReplyToProto converts the reply to a heartbeat to its message.
 func HeartbeatReplyToProto(r perdure.HeartbeatReply) *perdurev1.HeartbeatResponse {
 	return &perdurev1.HeartbeatResponse{
-		Agents: each(r.Agents, func(b perdure.AgentBeat) *perdurev1.AgentBeat {
+		Agents: each(r.Agents, func(b perdure.AgentHeartbeatReply) *perdurev1.AgentBeat {
 			return &perdurev1.AgentBeat{Lost: b.Lost, CancelRequested: b.CancelRequested, SignalsPending: b.SignalsPending, Unknown: b.Unknown}
 		}),
-		Tasks: each(r.Tasks, func(b perdure.TaskBeatReply) *perdurev1.TaskBeatReply {
+		Tasks: each(r.Tasks, func(b perdure.TaskHeartbeatReply) *perdurev1.TaskBeatReply {
 			return &perdurev1.TaskBeatReply{Lost: b.Lost, CancelRequested: b.CancelRequested, Unknown: b.Unknown}
 		}),
 		Parked: each(r.Parked, func(s perdure.ParkedState) perdurev1.ParkedState { return parkedStates.to[s] }),
@@ -175,11 +175,11 @@ func HeartbeatReplyToProto(r perdure.HeartbeatReply) *perdurev1.HeartbeatRespons
 func HeartbeatReplyFromProto(m *perdurev1.HeartbeatResponse) (perdure.HeartbeatReply, error) {
 	return decode(m, func(d *decoder, m *perdurev1.HeartbeatResponse) perdure.HeartbeatReply {
 		return perdure.HeartbeatReply{
-			Agents: each(m.GetAgents(), func(b *perdurev1.AgentBeat) perdure.AgentBeat {
-				return perdure.AgentBeat{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), SignalsPending: b.GetSignalsPending(), Unknown: b.GetUnknown()}
+			Agents: each(m.GetAgents(), func(b *perdurev1.AgentBeat) perdure.AgentHeartbeatReply {
+				return perdure.AgentHeartbeatReply{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), SignalsPending: b.GetSignalsPending(), Unknown: b.GetUnknown()}
 			}),
-			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeatReply) perdure.TaskBeatReply {
-				return perdure.TaskBeatReply{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), Unknown: b.GetUnknown()}
+			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeatReply) perdure.TaskHeartbeatReply {
+				return perdure.TaskHeartbeatReply{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), Unknown: b.GetUnknown()}
 			}),
 			Parked: each(m.GetParked(), func(s perdurev1.ParkedState) perdure.ParkedState {
 				return read(d, parkedStates, "parked", s)

@@ -53,7 +53,7 @@ type checkFinding struct {
 
 func checkStore(ctx context.Context, a *setup.App, where string) error {
 	if !strings.Contains(where, "://") {
-		unchecked, damaged, err := server.StoreUnchecked(where)
+		unchecked, damaged, err := server.StoreNeedsCheck(where)
 		if err != nil {
 			return err
 		}

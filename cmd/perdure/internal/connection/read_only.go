@@ -24,14 +24,14 @@ func openReadOnly(ctx context.Context, a *setup.App) (*Conn, error) {
 	if err == nil || !perdure.IsCode(err, perdure.Unavailable) {
 		return conn, err
 	}
-	r, err := server.OpenReading(ctx, server.Config{
+	r, err := server.OpenReadOnly(ctx, server.Config{
 		Data: data, StorePlain: a.StorePlain, Version: a.Version, Catalog: builtin.Catalog(), Logger: a.Logger(slog.LevelError + 1), TracerProvider: a.Tracing.TracerProvider(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	hide := serveContents(data, a.OrgOrDefault(), r, local.OpenReading)
-	c := client.Dialed(r.Dial, r.Token()).With(func(o *client.Options) { o.Org = a.OrgOrDefault() })
+	hide := serveContents(data, a.OrgOrDefault(), r, local.OpenReadOnly)
+	c := client.NewWithDialer(r.Dial, r.Token()).With(func(o *client.Options) { o.Org = a.OrgOrDefault() })
 	return &Conn{Client: c, Data: data, reading: true, close: func() error {
 		c.Close()
 		hide()

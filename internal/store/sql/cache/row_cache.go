@@ -147,7 +147,7 @@ func (k *RowCache) settle(t *Batch) {
 // too large, it drops them.
 func (x *cachedExecution) weighed() *cachedExecution {
 	row := x.loaded.Row
-	x.size = executionBytes + len(row.Answer) + len(row.Metadata) + 64*len(row.Asked.Dues)
+	x.size = executionBytes + len(row.Answer) + len(row.Metadata) + 64*len(row.RecordedWaits.Dues)
 	tasks := 0
 	for _, t := range x.tasks {
 		tasks += taskBytes + len(t.Progress)

@@ -28,7 +28,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Wait: &perdure.Wait{Task: &id}, Error: &text, ErrorCode: &code, Queue: "q", Workspace: "w", CheckpointSeq: 1, WorkerID: &id,
 		Traceparent: "t", Metadata: json.RawMessage(`{"a":1}`), CreatedAt: at, UpdatedAt: at, StartedAt: &at, CompletedAt: &at, Version: 2,
 		Leaf: &id, EntryCount: 3, RecordsSinceCheckpoint: 4, ResponseID: "r", Fence: 5, ClaimID: id, LeaseUntil: at, Embedded: true,
-		LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`[]`), ReadyAt: at, NotBefore: at, Woke: perdure.WokeLost,
+		LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`[]`), ReadyAt: at, NotBefore: at, WakeReason: perdure.WakeLost,
 		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, NeedsFeatures: 1, InputBlob: ref, OutputBlob: ref,
 		OpenQuestions: 12, Gate: &perdure.Gate{SHA256: hash, Tools: []string{"t"}}, Askers: []uuid.UUID{id},
 	}, "asked")

@@ -19,7 +19,7 @@ func (r *Reader) joinEntry(v statement.View, execution uuid.UUID, e *perdure.Ent
 	ref := e.Blob
 	err := r.join(v, execution, &e.Content, &e.Blob)
 	if err == nil && ref != nil && e.Blob == nil && ref.ID == perdure.ContentID(execution, ref.SHA256) {
-		e.Unfold()
+		e.ExtractMetadata()
 	}
 	return err
 }

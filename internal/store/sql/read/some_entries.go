@@ -145,7 +145,7 @@ func joinFound(v statement.View, execution uuid.UUID, e *foundEntry, whole map[u
 	}
 	e.Content, e.Blob = content, nil
 	if ref.ID == perdure.ContentID(execution, ref.SHA256) {
-		e.Unfold()
+		e.ExtractMetadata()
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 var words = map[reflect.Type][]string{
 	typeOf[perdure.Status]():           {"PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"},
 	typeOf[perdure.PersistenceMode]():  {"REMOTE", "LOCAL"},
-	typeOf[perdure.Woke]():             {"start", "task", "signal", "question", "timer", "lost", "returned"},
+	typeOf[perdure.WakeReason]():       {"start", "task", "signal", "question", "timer", "lost", "returned"},
 	typeOf[perdure.EntryType]():        {"message", "llm_call", "injection", "compaction"},
 	typeOf[perdure.Role]():             {"system", "user", "assistant", "tool_result"},
 	typeOf[perdure.SignalState]():      {"pending", "taken", "consumed"},
