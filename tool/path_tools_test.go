@@ -31,7 +31,8 @@ var pathTools = map[string]pathArguments{
 // commandTools are the built-in tools that run commands. Other tests check their confinement.
 var commandTools = map[string]bool{"bash": true}
 
-// describe returns what the table of path tools lacks: a tool, or an argument that may be a path.
+// describe returns one text for each tool, and each argument that may be a path, that the table
+// does not describe, and for each tool of the table that does not exist.
 func describe(tools []Tool, table map[string]pathArguments) (lacks []string) {
 	known := map[string]bool{}
 	for _, t := range tools {

@@ -56,8 +56,9 @@ func TestSecretFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// TestRenamedSecretFilesStayHidden checks a secret whose folder is renamed and at whose path
-// another file is put. Commands cannot read the secret, and file tools refuse both files.
+// TestRenamedSecretFilesStayHidden checks a secret file whose folder is renamed, after which
+// another file is created at its old path. Commands cannot read the secret, and file tools refuse
+// both files.
 func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(dir, "etc"), "worker.key")

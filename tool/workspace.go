@@ -245,8 +245,8 @@ var (
 	errSecret  = errors.New("it holds a secret of this program, which tools do not touch")
 	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
 	errIsDir   = errors.New("it is a directory")
-	// errRunsLater is the error with which file tools refuse to write to a guarded path. A file there is
-	// later run or obeyed outside the sandbox, so writing it would be a way out.
+	// errRunsLater is the error with which file tools refuse to write to a file that programs outside
+	// the sandbox later run or read as configuration. Such a write would be a way out of the sandbox.
 	errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
 	errSpecial   = errors.New("it is neither a file nor a directory")
 )

@@ -20,7 +20,7 @@ import (
 
 const pageSize = 4096
 
-// Kind is an operation of SQLite on a file.
+// Kind is the kind of an operation of SQLite on a file.
 type Kind string
 
 // These are the kinds of operations.
@@ -40,8 +40,8 @@ type Op struct {
 	disk *Disk
 }
 
-// Disk tracks the files of one directory. Only SQLite may create SQLite's files. All other files
-// count as durable.
+// Disk tracks the files of one directory. Only SQLite may create databases, journals and logs in
+// it. All other files count as durable.
 type Disk struct {
 	folder string
 	stall  atomic.Pointer[stall]

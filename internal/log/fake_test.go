@@ -40,7 +40,7 @@ type memoryLog struct {
 	nonceReads int
 	reads      int
 	heads      int
-	rounds     int // queries that read the heads of many logs
+	rounds     int // number of queries that read the heads of many logs
 	// eventsAtOnce is the maximum number of events that one read returns.
 	eventsAtOnce int
 	// entryReads counts the reads of entries. One read returns at most entriesAtOnce entries; 0 means
@@ -56,7 +56,7 @@ func newMemoryLog() *memoryLog {
 	}
 }
 
-// lossyHints is a Notifier that does not say that its hints are never lost.
+// lossyHints is a Notifier without the method that states that no hint is lost.
 type lossyHints struct{ notify.Notifier }
 
 func (b *memoryLog) log() *eventlog.Log { return eventlog.New(b, storeEpoch, lossyHints{&b.hints}) }

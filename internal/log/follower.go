@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// ringItems and ringBytes limit the items in a follower's ring, by number and by bytes. A
-	// reader that needs older items reads the store.
+	// A follower's ring contains the newest items of a log. ringItems is the maximum number of its
+	// items, ringBytes of their bytes. A reader that needs older items reads the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
 	// patience is the number of consecutive failed reads of the store after which the readers get

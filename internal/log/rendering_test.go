@@ -95,8 +95,8 @@ func mixedLog() *memoryLog {
 	return b
 }
 
-// place sets a random place on the newest record. If the record is a chunk, its block gets a random
-// kind.
+// place gives a random half of the records a task and the position in the variable place; it
+// changes the newest record. If that is a chunk, its block gets a type that depends on its seq.
 func (b *memoryLog) place(r *rand.Rand) {
 	last := &b.records[len(b.records)-1]
 	if last.Type.Ends() || last.Type == perdure.EventEntry || last.Type == perdure.EventBlockClosed {

@@ -133,8 +133,8 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the items are written while the request has no place in the share
-	// The channel changed was taken before the read of the store. If the read has missed a
-	// record, the follower therefore closes this channel.
+	// The channel changed was taken before the read of the store. If the read has missed a record,
+	// the follower closes this channel, and the reader reads again.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 

@@ -95,8 +95,8 @@ func plainRune(r rune) bool {
 // a word.
 func joiner(r rune) bool { return r == 0x200d || r == 0x200c }
 
-// joins reports whether a joiner may follow a character. It may not follow one of the Latin letters
-// of names and commands.
+// joins reports whether a joiner may follow the character r. It may not follow a Latin letter,
+// because names and commands consist of these.
 func joins(r rune) bool { return r > 0x2ff && !joiner(r) }
 
 func escapeRune(b *strings.Builder, r rune) {

@@ -85,8 +85,8 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 }
 
 // Wander reads a log to its end over a connection that breaks at random moments, and returns all
-// received events. After each error it calls the function again, and reads on unless that
-// function returns an error.
+// received events. After each error it calls the parameter again with the error, and continues to
+// read unless that call returns an error.
 func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
 	var held []Event
 	for {

@@ -14,7 +14,7 @@ import (
 // pipeBytes is the maximum capacity in bytes of an unprivileged user's pipe.
 const pipeBytes = 1 << 20
 
-// output is the pipes to which a process writes, and the goroutines that read them.
+// output consists of the pipes to which a process writes, and the goroutines that read them.
 type output struct {
 	readers []*os.File
 	writers []*os.File
