@@ -36,8 +36,8 @@ func bash() Tool {
 			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed: "+
 			"start servers and the requests to them in one call.",
 		runBash, WithOnLost(perdure.OnLostReport), WithNetwork(),
-		// The timeout that a call may set is shorter than this one of the tool. The difference is enough
-		// to kill the command and to read the rest of its output.
+		// This timeout of the tool is longer than any timeout that a call may set. The difference is
+		// enough to kill the command and to read the rest of its output.
 		WithTimeout(bashTimeoutMax+30*time.Second))
 }
 

@@ -62,8 +62,8 @@ func TestLimitsAreChecked(t *testing.T) {
 }
 
 // TestCachesAreTheRunsOwn checks that a command's changes to toolchain caches and installation
-// folders are not visible to the user. With mounts, the next command of the same run sees the
-// changes, and commands of other runs do not.
+// folders are not visible to the user. If commands have mount namespaces, the next command of the
+// same run sees the changes, and commands of other runs do not.
 func TestCachesAreTheRunsOwn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
@@ -120,8 +120,8 @@ func TestCachesShowNoDataDirectory(t *testing.T) {
 }
 
 // TestFilesThatRunLater checks files in the workspace that programs outside the sandbox later run.
-// With mounts or bubblewrap, commands cannot change these files. Without them, the changes are
-// reported.
+// In a mount namespace of its own, or under bubblewrap, a command cannot change these files.
+// Otherwise the changes are reported.
 func TestFilesThatRunLater(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

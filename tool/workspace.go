@@ -50,7 +50,8 @@ type WorkspaceOptions struct {
 type Confine string
 
 const (
-	// ConfineAuto confines bash as far as the machine can, and also runs it if the machine cannot.
+	// ConfineAuto confines bash as far as the machine can. If the machine cannot confine bash, bash
+	// runs unconfined.
 	ConfineAuto Confine = "auto"
 	// ConfineRequire makes OpenWorkspace return an error if bash cannot be confined.
 	ConfineRequire Confine = "require"

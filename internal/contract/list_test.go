@@ -56,8 +56,8 @@ func quoted(cells []string) []string {
 }
 
 // check returns one string for each fault of a rule: a rule that is listed twice, that names no
-// test, or that names a test that does not exist. The tests are given by the folder of their
-// package.
+// test, or that names a test that does not exist. The map packages contains the existing tests, by
+// folder.
 func check(rules []rule, packages map[string]*tests) []string {
 	var wrong []string
 	known := map[string]bool{}

@@ -61,8 +61,8 @@ func (p Policy) Permits(host string, addr netip.Addr) bool {
 	return true
 }
 
-// hidden are the networks of IPv6 addresses that contain an IPv4 address. In an address of the
-// network in, the first byte of the IPv4 address has the index at.
+// hidden are the networks of IPv6 addresses that contain an IPv4 address. The field in is the
+// network. The field at is the index of the first byte of the IPv4 address.
 var hidden = []struct {
 	in netip.Prefix
 	at int

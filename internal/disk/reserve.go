@@ -17,7 +17,7 @@ const (
 	floorPart = 8
 )
 
-// Reserve is a file that allocates disk space, to be released when the disk is full. It is
+// Reserve is a file that allocates disk space. The space is released when the disk is full, and
 // allocated again when there is enough space. A nil Reserve has no space and never reports a full
 // disk. Reserve is safe for concurrent use.
 type Reserve struct {

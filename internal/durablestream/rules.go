@@ -89,8 +89,8 @@ type addition struct {
 }
 
 // decideAppend appends content, closes the stream, or recognises a request that was already stored.
-// If the stream is closed, decideAppend checks nothing else, so that the client always learns that
-// it is closed.
+// A closed stream is reported before any other fault of the request, so that the client always
+// learns of it.
 func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, error) {
 	x := st.Stream
 	switch {

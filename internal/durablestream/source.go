@@ -15,14 +15,14 @@ type Source interface {
 	// Tag identifies the content for caches. Two sources with the same tag have the same content
 	// wherever their positions and marks are equal.
 	Tag() string
-	// Offset formats the position at as the offset that clients see. Parse is its inverse.
+	// Offset formats a position (at) as the offset that clients see. Parse is its inverse.
 	Offset(at int64) string
 	Parse(offset string) (int64, error)
-	// Check returns the value of Page.Check for a page that ends at the position at.
+	// Check returns the value of Page.Check for a page that ends at a position (at).
 	Check(ctx context.Context, at int64) (uint64, error)
 	// End returns an empty page that lies at the end of the stream.
 	End(ctx context.Context) (Page, error)
-	// Page returns a page that begins at the position at. The page is empty only if there is no
+	// Page returns a page that begins at a position (at). The page is empty only if there is no
 	// content after that position.
 	Page(ctx context.Context, at int64) (Page, error)
 	// Await waits until there is content after the position at, or the stream is closed there.

@@ -37,8 +37,8 @@ func TestStreamIsReadFromEveryOffset(t *testing.T) {
 	}
 }
 
-// TestClosedStream checks that a closed stream accepts no more content, and that a reader at its
-// end is told that it is closed.
+// TestClosedStream checks that a closed stream accepts no more content, and that a reader at the
+// end of the stream is told that the stream is closed.
 func TestClosedStream(t *testing.T) {
 	r := open(t)
 	r.call("PUT", "made", "all", typeName, asText, headerClosed, "TRUE").want(201).says(headerClosed, "true")

@@ -53,8 +53,8 @@ func (s *Share) uses(a *account, change int) {
 	}
 }
 
-// active reports whether the processors are divided for this org too: it has visits, or had one
-// during the time lately.
+// active reports whether the org counts when the processors are divided: it has visits, or its last
+// one was less than the duration lately ago.
 func (a *account) active(now time.Time) bool { return a.users > 0 || now.Sub(a.asked) < lately }
 
 // balance returns the org's budget at the time now. The budget grows by rate seconds per second, up
@@ -130,8 +130,9 @@ func (a *account) average(passed time.Duration) {
 	a.usage, a.spent = averaged(a.usage, a.spent, passed), 0
 }
 
-// level returns the limit of one org's usage, so that all orgs together use the capacity. The limit
-// is an equal part for each org, plus the capacity that orgs with less usage do not need.
+// level returns a limit for the usage of each org. If each org uses as much as the limit allows or
+// less, all orgs together use the capacity at most. The limit is an equal part for each org, plus
+// the capacity that orgs with less usage do not need.
 func level(capacity float64, usages []float64) float64 {
 	slices.Sort(usages)
 	each := capacity

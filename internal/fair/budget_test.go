@@ -226,12 +226,13 @@ func crowded(s *Share, n int) bool {
 }
 
 // TestOnlyCPUTimeIsCharged checks that the charged time is the time that visits have places, scaled
-// to the CPU time that the process used. If that is a quarter, the org may have places for longer.
+// to the CPU time that the process used. If the process uses a quarter of that time, the org may
+// have places for longer.
 func TestOnlyCPUTimeIsCharged(t *testing.T) {
 	for part, want := range map[time.Duration]time.Duration{4: 4 * 5 * time.Second, 1: 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, wall := unpressed(4, 25), time.Now(), time.Duration(0)
-			s.pressed = func() bool { return true } // so each org gets only its equal part, half a processor
+			s.pressed = func() bool { return true } // so each org gets only half a processor, its equal part
 			s.scale.cpu = func() time.Duration { return time.Minute + wall/part }
 			defer beside(s)()
 			for time.Since(began) < 10*time.Second {
@@ -458,8 +459,8 @@ func TestRandomVisits(t *testing.T) {
 }
 
 // visits makes one request of the org that computes for a random time up to longest. The request
-// may then wait, panic or be cancelled. The function computed is called with each time for which it
-// has computed.
+// may then wait, panic or be cancelled. visits passes the duration of each computation to the
+// function computed.
 func visits(ctx context.Context, s *Share, org string, random *rand.Rand, longest time.Duration, computed func(time.Duration)) {
 	if random.IntN(4) == 0 {
 		var cancel context.CancelFunc

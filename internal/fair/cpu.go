@@ -21,8 +21,8 @@ type scale struct {
 	cpu     func() time.Duration
 	before  time.Duration // CPU time of the process at the last call of look
 	spent   time.Duration // time charged since the last call of look, before scaling
-	using   float64       // average CPU time used, in seconds per second; charged is that of the charged time
-	charged float64
+	using   float64       // average CPU time used, in seconds per second
+	charged float64       // average time charged, in seconds per second
 }
 
 // look updates the averages using and charged. The parameter passed is the time since the last
@@ -45,7 +45,8 @@ func (c *scale) of(cost time.Duration) time.Duration {
 }
 
 // averaged returns an average of the usage over about the last second, in seconds per second. The
-// parameter average is the previous average. During the time passed, the time used was used.
+// parameter average is the previous average. The parameter used is the time that was used since
+// then, and passed is the time that has passed.
 func averaged(average float64, used, passed time.Duration) float64 {
 	part := min(1, float64(passed)/float64(lately))
 	return average + (used.Seconds()/passed.Seconds()-average)*part

@@ -174,7 +174,7 @@ func (s *Share) room(a *account, now time.Time) bool {
 	return a.held < s.places && a.balance(now, s.rate) > 0
 }
 
-// serve gives free places to the org's visits that wait for one, in order. It sets a timer if they
+// serve passes free places to the org's visits that wait for one, in order. It sets a timer if they
 // wait for the budget.
 func (s *Share) serve(a *account, now time.Time) {
 	s.compute(now)

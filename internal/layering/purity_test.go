@@ -44,8 +44,8 @@ func TestDecisionsArePure(t *testing.T) {
 	}
 }
 
-// TestImpuritiesAreFound checks that impurities reports each kind of impurity, and nothing for pure
-// code.
+// TestImpuritiesAreFound checks that the function impurities reports each kind of impurity, and
+// reports nothing for pure code.
 func TestImpuritiesAreFound(t *testing.T) {
 	for code, want := range map[string]string{
 		"var _ = time.Second": "",

@@ -68,8 +68,7 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 
 // BlocksFrom returns the position from which a view must read the log to restore its state at the
 // position pos. A view needs the blocks that are open at pos, the blocks that were open at the same
-// time as one of them, and so on. The parameter is reports whether blocks of a type count; other
-// blocks are ignored.
+// time as one of them, and so on. Blocks of a type t for which is(t) returns false are ignored.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for {
 		seq, err := l.LastSeq(ctx, execution, pos, perdure.EventTypes)

@@ -15,8 +15,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// goldenRendering holds the bytes of every projection of mixedLog, as the first rendering of the
-// log wrote them. Clients depend on these bytes, so the file is never written again.
+// goldenRendering is the file with the bytes of every projection of mixedLog, as the first version
+// of the rendering wrote them. Clients depend on these bytes, so the file is never written again.
 const goldenRendering = "testdata/rendering.golden"
 
 func TestRenderingIsTheSameByteForByte(t *testing.T) {
@@ -95,8 +95,8 @@ func mixedLog() *memoryLog {
 	return b
 }
 
-// place gives a random half of the records a task and the position in the variable place; it
-// changes the newest record. If that is a chunk, its block gets a type that depends on its seq.
+// place sets, at random, the task of the newest record and its position in the conversation (the
+// variable place). If the record is a chunk, its block gets a type that depends on its seq.
 func (b *memoryLog) place(r *rand.Rand) {
 	last := &b.records[len(b.records)-1]
 	if last.Type.Ends() || last.Type == perdure.EventEntry || last.Type == perdure.EventBlockClosed {

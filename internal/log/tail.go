@@ -14,9 +14,10 @@ import (
 
 // Tail yields the log from a position: first the existing records, oldest first, then new records
 // as they are committed. It ends after an item with the event End when the log ends. It also ends
-// when ctx is done, with the cause as its error, or when the store fails. If the position does not
-// fit the log, or if records after it were pruned, Tail yields one reset, and then the log from its
-// first record. This also applies to the start of the log. Errors: invalid_argument, not_found.
+// when ctx is done, with the cause as its error, or when the store fails. Tail yields one reset and
+// then the log from its first record if the position does not fit the log. It does the same if
+// records after the position were pruned, even if the position is the start of the log. Errors:
+// invalid_argument, not_found.
 //
 // A reader may take any time for an item: nothing waits for it.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
@@ -132,7 +133,7 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	done := fair.Compute(ctx)
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
-	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the items are written while the request has no place in the share
+	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the request writes the items later, when it has no place
 	// The channel changed was taken before the read of the store. If the read has missed a record,
 	// the follower closes this channel, and the reader reads again.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err

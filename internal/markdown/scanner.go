@@ -69,7 +69,7 @@ type last struct {
 	here bool
 }
 
-// step processes the next complete line. The parameter ask asks goldmark about the last block; step
+// step processes the next complete line. The function ask asks goldmark about the last block; step
 // calls it at most once. The results before and after report whether the text can be cut before and
 // after the line.
 func (s *scanner) step(line []byte, ask func() last) (before, after bool) {
@@ -115,8 +115,8 @@ func (s *scanner) close() bool {
 	return true
 }
 
-// open begins a block whose first line is line. The result whole reports whether the block consists
-// only of this line.
+// open begins a block with the given line as its first one. The result whole reports whether the
+// block consists only of this line.
 func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	*s = scanner{asks: s.asks}
 	columns, text := indentOf(line, 0)
@@ -252,8 +252,8 @@ func (s *scanner) inList(line []byte, columns int, text []byte, blank bool, ask 
 	return s.unsure(line, ask)
 }
 
-// inItem processes a line of a list item's content. The line is indented by columns within the
-// item.
+// inItem processes a line of a list item's content. The parameter columns is the indent of the line
+// within the item.
 func (s *scanner) inItem(text []byte, columns int) {
 	s.hidden = s.hidden || hidesFence(text) || bytes.IndexByte(text, '<') >= 0
 	switch {

@@ -91,8 +91,8 @@ func (t *tree) check() error {
 	return t.apart(content, int(t.raw[head+7]))
 }
 
-// freeBlocks checks the page's list of free blocks. The first one begins at byte at of the page,
-// and all lie at or after byte content.
+// freeBlocks checks the page's list of free blocks. The parameter at is the index of the first
+// block. The parameter content is the index of the first byte that cells and free blocks may use.
 func (t *tree) freeBlocks(at, content int) error {
 	for at != 0 {
 		if at < content || at > t.usable-4 {
@@ -108,8 +108,9 @@ func (t *tree) freeBlocks(at, content int) error {
 	return nil
 }
 
-// apart checks that cells and free blocks do not overlap. From byte content of the page on, the
-// number of bytes that belong to none of them must equal the parameter fragments.
+// apart checks that cells and free blocks do not overlap. The parameter content is the index of the
+// first byte that they may use. From there on, the number of bytes that belong to none of them must
+// equal the parameter fragments.
 func (t *tree) apart(content, fragments int) error {
 	slices.SortFunc(t.used, func(a, b span) int { return a.from - b.from })
 	end, free := content-1, 0
@@ -125,8 +126,8 @@ func (t *tree) apart(content, fragments int) error {
 	return nil
 }
 
-// child reads the number of a child page from the four bytes at the index at of the page, and
-// checks it.
+// child reads the number of a child page from four bytes of the page, and checks it. The parameter
+// at is the index of the first of these bytes.
 func (t *tree) child(at int) error {
 	child := binary.BigEndian.Uint32(t.raw[at:])
 	if child < 2 || child > t.count || child == t.number {
@@ -138,7 +139,8 @@ func (t *tree) child(at int) error {
 	return nil
 }
 
-// cell checks the cell that begins at byte at of the page. No cell may begin before byte content.
+// cell checks a cell of the page. The parameter at is the index of the cell's first byte. The
+// parameter content is the index of the first byte that cells may use.
 func (t *tree) cell(at, content int) error {
 	if at < content || at > t.usable-4 {
 		return t.damage("a cell begins at byte %d", at)
@@ -179,9 +181,9 @@ func (t *tree) cell(at, content int) error {
 	return nil
 }
 
-// payload checks the payload of the cell that begins at byte at. The payload has length bytes, and
-// those on this page are at the start of rest. It returns the number of bytes of the payload that
-// are on this page.
+// payload checks the payload of the cell that begins at the index at. The payload has length bytes.
+// The parameter rest is the page from the payload's first byte on. The result size is the number of
+// bytes on this page.
 func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	local := t.local(length)
 	size = local

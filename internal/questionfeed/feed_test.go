@@ -92,8 +92,8 @@ func TestChanges(t *testing.T) {
 	wantNext(t, r, 4, 2, 1)
 }
 
-// TestReadersShareReads checks that one goroutine reads the store for all readers of an org. It
-// ends when the last reader leaves.
+// TestReadersShareReads checks that one goroutine reads the store for all readers of an org, and
+// that the goroutine ends when the last reader leaves.
 func TestReadersShareReads(t *testing.T) {
 	s := &table{}
 	feeds := questionfeed.New(s, s)

@@ -23,7 +23,8 @@ func newPiece(c Content) *piece {
 	return p
 }
 
-// text returns a pointer to the text of a content that grows.
+// text returns a pointer to that field of the content that fragments extend: the thinking, the
+// arguments or the text.
 func (c *Content) text() *string {
 	switch c.Part.Type {
 	case perdure.PartThinking:

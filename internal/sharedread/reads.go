@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// Reads lets concurrent calls for the same key share one read of the store. The read whose result
-// a call returns begins after the call, so the result contains everything that was committed
+// Reads lets concurrent calls for the same key share one read of the store. Each call returns the
+// result of a read that begins after the call. So the result contains everything that was committed
 // before the call.
 //
 // Each key has at most two reads: one that runs, and one that begins after it and serves all calls

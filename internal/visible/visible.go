@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text in which every character is written out that could control a terminal or
+// Text returns the text with escapes in place of the characters that could control a terminal or
 // deceive a reader. These are control characters except line ends and tabs, characters that change
 // the direction of writing, and invisible ones. (They are Unicode's categories Cc, Cf, Zl and Zp,
 // and the characters that it calls default ignorable.) Each becomes a JSON escape like \u202e, so

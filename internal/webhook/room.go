@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// room decides which webhooks with due deliveries may begin requests now, and how many each. A
-// place is one request that may run. The free places are given to the orgs in turn, and to the
-// webhooks of an org in turn. The result full reports whether some webhook gets no place.
+// room decides how many requests each webhook with due deliveries may begin now. A place is one
+// request that may run. The free places are given to the orgs in turn, and to the webhooks of an
+// org in turn. The result full reports whether some webhook gets no place.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +41,8 @@ func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full 
 	return picks, full
 }
 
-// groupByOrg returns the webhooks by org. It returns the orgs from a random one on, so that no org
-// is always the first.
+// groupByOrg returns the webhooks by org, and the list of these orgs. The list begins with a random
+// org, so that no org is always the first.
 func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perdure.Webhook) {
 	byOrg = map[string][]*perdure.Webhook{}
 	for _, w := range due {

@@ -69,8 +69,9 @@ type Config struct {
 const (
 	// perWebhook is the maximum number of concurrent requests to one webhook. If perOrg requests of
 	// its org or atOnce requests of the server already run, a webhook may begin a request only if
-	// it has none. So an endpoint that does not respond delays only its own deliveries. Because of
-	// these first requests more than atOnce requests can run, but never more than twice atOnce.
+	// no request to it runs. So an endpoint that does not respond delays only its own deliveries.
+	// Because of these first requests more than atOnce requests can run, but never more than twice
+	// atOnce.
 	perWebhook, perOrg, atOnce = 4, 32, 512
 	// tick is the interval at which due deliveries are looked for without a hint.
 	tick = time.Second

@@ -108,7 +108,7 @@ func (h *Hints) subscribe() error {
 	sub, err := h.conn.Subscribe(h.subject, func(m *nats.Msg) { h.receive(m.Data) })
 	if err == nil {
 		// If this process is stopped for a while, messages over these limits are dropped. Little is
-		// lost by that, because one hint stands for many changes.
+		// lost by that, because one hint reports any number of changes of its topic.
 		err = sub.SetPendingLimits(1024, 8<<20)
 	}
 	if err != nil {
