@@ -89,7 +89,7 @@ func attackDatagram(kind int, name string) error {
 	return err
 }
 
-// attackPairs is not an attack: it creates connected pairs, which ordinary programs use.
+// attackPairs is not an attack: it creates connected pairs of sockets, which ordinary programs use.
 func attackPairs() error {
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC, unix.SOCK_STREAM | unix.SOCK_NONBLOCK} {
 		pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)

@@ -22,7 +22,7 @@ const (
 	pieceBytes = 64 << 10
 )
 
-// Headers of the protocol.
+// These are the headers of the Durable Streams protocol.
 const (
 	headerNext     = "Stream-Next-Offset"
 	headerClosed   = "Stream-Closed"

@@ -37,8 +37,8 @@ func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	return waited
 }
 
-// light sends requests that together use a twentieth of a processor until ctx ends, and returns the
-// longest wait of a request for a place.
+// light sends requests that together use a twentieth of a processor until ctx ends. It returns the
+// longest time for which a request waited for a place, the permission to compute.
 func light(ctx context.Context, s *Share, org string) (longest time.Duration) {
 	for ctx.Err() == nil {
 		longest = max(longest, computes(s, org, time.Millisecond))

@@ -238,7 +238,7 @@ var barred = map[string][]string{
 	"server":              {otelSDK},
 	"internal/face/front": {prometheus, otelSDK},
 	"internal/face/grpc":  {prometheus, otelSDK},
-	// The package only formats texts: it knows neither flags nor HTTP nor metrics.
+	// cmd/perdure/internal/terminal only formats texts. It needs no flags, HTTP or metrics.
 	"cmd/perdure/internal/terminal": {"github.com/spf13", "net/http", prometheus, otelSDK},
 }
 

@@ -21,7 +21,7 @@ const (
 	tick = time.Second
 )
 
-// Event names that clients receive and that are not types of records.
+// These are event names that clients receive and that are not types of records.
 const (
 	Snapshot perdure.EventType = "snapshot"
 	Reset    perdure.EventType = "reset"

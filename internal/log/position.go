@@ -34,8 +34,8 @@ func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int
 	}
 }
 
-// LastSeq returns the newest seq that an event of one of the types has up to the position pos; 0 if
-// there is none.
+// LastSeq returns the greatest seq of the events up to the position pos that have one of the types;
+// 0 if there is none.
 func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
 	if pos <= 0 || len(types) == 0 {
 		return 0, nil

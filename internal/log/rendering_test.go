@@ -61,8 +61,8 @@ func goldenTypes() []perdure.EventType {
 	})
 }
 
-// mixedLog returns a log with every kind of record. Members, texts and places are chosen at random,
-// with a fixed seed.
+// mixedLog returns a log with every kind of record. Members, texts and positions in the
+// conversation (Place) are chosen at random, with a fixed seed.
 func mixedLog() *memoryLog {
 	b, r := newMemoryLog(), rand.New(rand.NewPCG(18, 1))
 	b.eventsAtOnce = 1000

@@ -44,7 +44,7 @@ type tail struct {
 	idle      time.Duration
 	timer     *time.Timer // used by wait
 	follower  *follower   // nil until the reader has caught up
-	turn      int         // value of the follower's turn when at was last checked
+	turn      int         // value of the follower's turn when the field at was last checked
 
 	at    perdure.Cursor // position after the last item
 	ended bool
@@ -201,7 +201,7 @@ func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// begin sets the reader's position to the one that from describes.
+// begin sets the reader's position to the one that the parameter from describes.
 func (t *tail) begin(ctx context.Context, from From) error {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

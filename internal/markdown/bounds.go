@@ -193,7 +193,8 @@ func bracketWork(text []byte) int {
 }
 
 // destinationWork returns an upper bound of the number of bytes that are read to find the ends of
-// link destinations. A destination ends with the word, or with the line if it begins with "<".
+// link destinations. A destination ends at white space or, if it begins with "<", at the latest at
+// the end of the line.
 func destinationWork(text []byte) int {
 	words, lines := bytes.Count(text, []byte("](")), bytes.Count(text, []byte("](<"))
 	return words*longest(text, " \t\n") + lines*longest(text, "\n")

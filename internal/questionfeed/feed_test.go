@@ -120,7 +120,7 @@ func TestReadersShareReads(t *testing.T) {
 	}
 }
 
-// TestASlowReaderIsReset checks that a reader that misses more changes than are remembered is told
+// TestASlowReaderIsReset checks that a reader that misses more changes than the feed stores is told
 // to begin again.
 func TestASlowReaderIsReset(t *testing.T) {
 	s := &table{}

@@ -154,7 +154,7 @@ func (r *Remap) add(i Item) int {
 			it.try++
 		}
 	}
-	if len(r.items) == cap(r.items) { // by a quarter: doubling would need twice the memory
+	if len(r.items) == cap(r.items) { // grow by a quarter, because doubling would need twice the memory
 		r.items = append(make([]item, 0, at+at/4+8), r.items...)
 	}
 	r.items = append(r.items, it)

@@ -249,7 +249,8 @@ func (s Spec) verify() error {
 	return nil
 }
 
-// applyLimits sets resource limits of this process, by their number. The command inherits them.
+// applyLimits sets resource limits of this process. The map's keys are the numbers of the
+// resources, as in setrlimit(2). The command inherits the limits.
 func applyLimits(limits map[int]int64) error {
 	var failed error
 	for resource, most := range limits {

@@ -77,8 +77,8 @@ type Identity struct{ Dev, Ino uint64 }
 
 func (i Identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }
 
-// Descriptors that the parent passes to the child: first the report pipe, then the files and
-// folders that the child covers.
+// These are the descriptors that the parent passes to the child: first the report pipe, then the files
+// and folders that the child covers.
 const (
 	ReportFd = 3
 	HiddenFd = 4

@@ -60,8 +60,8 @@ func (s *Reads[K, V]) join(key K, read func() (V, error)) *oneRead[V] {
 	return r
 }
 
-// run waits for the end of before, the read of the key that is running; nil if there is none. Then
-// it calls read and stores the result in r.
+// run waits until the read before has ended. That is the running read of the key; nil if there is
+// none. Then run calls the function read and stores the result in r.
 func (s *Reads[K, V]) run(key K, r, before *oneRead[V], read func() (V, error)) {
 	if before != nil {
 		<-before.done

@@ -10,7 +10,8 @@ type Blocks struct{ open map[int64]*Block }
 type Block struct {
 	// First is the record that opened the block, without its text.
 	First perdure.Record
-	// Held is the number of bytes from the start of the block whose text the reader has seen.
+	// Held is the length in bytes of the text that the reader has seen, from the start of the
+	// block.
 	Held int64
 }
 
