@@ -18,7 +18,8 @@ import (
 // which tools cannot read.
 func TokenFile(data string) string { return filepath.Join(data, "ops-token") }
 
-// OpenToken returns the token for profiles. If there is none, it creates the file with a new one.
+// OpenToken returns the token for profiles. If the token file does not exist, it creates the file
+// with a new token.
 func OpenToken(data string) (string, error) {
 	path := TokenFile(data)
 	raw, err := os.ReadFile(path)

@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/shell"
 )
 
-// The mechanisms that can enforce how many processes and how much memory a command may use.
+// These are the mechanisms that can enforce how many processes and how much memory a command may
+// use.
 const (
 	BoundByGroup   = "cgroup"
 	BoundByWatcher = "watcher"
