@@ -111,7 +111,7 @@ func (d *draft) sayClosed(b *store.Block) {
 	d.putBlock(b)
 }
 
-// putBlock adds a block's row to the changes, once.
+// putBlock adds a block's row to the changes. It replaces an earlier version of the row.
 func (d *draft) putBlock(b *store.Block) {
 	for i := range d.c.Blocks {
 		if d.c.Blocks[i].Key == b.Key {
@@ -197,9 +197,9 @@ func (d *draft) closeAgentBlocks() error {
 	return nil
 }
 
-// closeBlocksOf closes the open blocks of a task with the reason. Blocks of terminal output of an
-// ended task get the reason done instead: the tool has really written this output, whatever the
-// outcome of the task.
+// closeBlocksOf closes the open blocks of a task with the given reason. If the task has ended,
+// blocks of terminal output get the reason done instead: the tool has really written this output,
+// whatever the outcome of the task.
 func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID {
@@ -229,8 +229,8 @@ func (d *draft) keepText(t *perdure.Task) error {
 	return nil
 }
 
-// sortedBlocks returns the blocks in the order of their seqs, so that repeated runs of a decision
-// have the same result.
+// sortedBlocks returns the blocks in the order of their seqs. A function of this package that runs
+// again for the same command therefore makes the same changes.
 func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
 	all := make([]*store.Block, 0, len(blocks))
 	for _, b := range blocks {

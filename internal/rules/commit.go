@@ -24,8 +24,8 @@ type CommitAnswer struct {
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
 	At         perdure.Time            `json:"at"`
 	Wait       *perdure.Wait           `json:"wait,omitempty"`
-	// Again reports whether the commit was a repeat. The claims in the reply may have been lost by
-	// now.
+	// Again reports whether the commit was a repeat. In that case, the leases of Claims may have
+	// ended by now.
 	Again bool `json:"-"`
 	// Holder is the worker that had the lease; uuid.Nil in the reply to a repeat.
 	Holder uuid.UUID `json:"-"`
@@ -34,8 +34,8 @@ type CommitAnswer struct {
 	Records int64 `json:"-"`
 }
 
-// CommitNeeds returns the state that the decision about a commit needs: the leaf of the
-// conversation, and the rows that the commit names.
+// CommitNeeds says which rows the engine must read into the store.State that it passes to Commit:
+// the leaf of the conversation, and the rows that the commit names.
 func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs {
 	var n store.Needs
 	if c.Outcome.Kind == perdure.OutcomeComplete || c.Outcome.Kind == perdure.OutcomeFail || c.Outcome.Kind == perdure.OutcomeCancelled {
@@ -89,9 +89,10 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	return n
 }
 
-// Commit stores a worker's commit to an execution. Decision.Value is a CommitAnswer; for a repeated
-// commit, it is the answer that was stored the first time. Errors: not_found, lease_lost, conflict,
-// invalid_argument, already_exists, idempotency_key_reused, payload_too_large, permission_denied.
+// Commit stores a worker's commit to an execution. Its result in Decision.Value is a CommitAnswer;
+// for a repeated commit, it is the one that was stored the first time. Errors: not_found,
+// lease_lost, conflict, invalid_argument, already_exists, idempotency_key_reused,
+// payload_too_large, permission_denied.
 func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judged JudgedTasks) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil {
@@ -108,7 +109,7 @@ func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judg
 	}
 	d := begin(s)
 	d.cfg, d.refs, d.judged = cfg, refs, judged
-	d.eraseInput() // the worker that commits has the input
+	d.eraseInput() // the worker has read the input before its first commit
 	a := CommitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
 	if x.WorkerID != nil {
 		a.Holder = *x.WorkerID
@@ -142,12 +143,12 @@ func LastCommit(x *perdure.Execution) perdure.CommitNumber {
 	return n
 }
 
-// answerClaim is the text before the claim id in a stored CommitAnswer. LastCommit reads only this
-// part, because the complete text may be large.
+// answerClaim is the beginning of a stored CommitAnswer, which ends where the claim id begins.
+// LastCommit reads only this beginning and the claim id, because the complete text may be large.
 const answerClaim = `{"claim":"`
 
-// AnswerPrefix returns the first bytes of the stored CommitAnswer of a commit. If the claim id is
-// unknown, it returns "", which is a prefix of any answer.
+// AnswerPrefix returns the first bytes of the CommitAnswer that is stored for the commit n. If the
+// claim id in n is unknown, it returns "", which is a prefix of any text.
 func AnswerPrefix(n perdure.CommitNumber) string {
 	if n.ClaimID == uuid.Nil {
 		return ""
@@ -155,7 +156,7 @@ func AnswerPrefix(n perdure.CommitNumber) string {
 	return answerClaim + n.ClaimID.String()
 }
 
-// repeatedAnswer returns the stored CommitAnswer if the same commit was stored before. Commit calls
+// repeatedAnswer returns the stored CommitAnswer of a commit that was stored before. Commit calls
 // it before it checks the fence, so that a worker whose lease has ended still gets the reply to its
 // last commit. After a restore from a backup, a commit of another claim can have the same fence and
 // number, but not the same claim id. Error: lease_lost, if the claim ids differ.
@@ -192,7 +193,8 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 }
 
 // apply writes everything but the outcome of a commit, in a fixed order: block ends, signals,
-// entries, steps, decisions, questions, tasks, cancels, events, checkpoint.
+// entries, steps, reports about stored answers to questions, questions, tasks, cancels, events,
+// checkpoint.
 func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// deliver adds a delivery for each new event and each webhook that subscribes to it. Without a
-// webhook it costs nothing.
+// deliver adds a delivery for each pair of a new event and a webhook that subscribes to it. Without
+// a webhook it costs nothing.
 func (d *draft) deliver() {
 	if len(d.s.Webhooks) == 0 {
 		return
@@ -87,9 +87,9 @@ var lifecycleStatus = map[perdure.EventType]perdure.Status{
 }
 
 // eventID returns the id of an event for webhooks: a UUID of version 7, so that ids increase with
-// time. The id depends only on the event, so that a repeated decision computes the same id. The
-// nonce is part of it. If the store is restored from a backup, a new event at the same position
-// therefore gets another id.
+// time. The id depends only on the event. A function of this package that runs again for the same
+// command therefore computes the same id. The event's nonce is part of the id. If the store is
+// restored from a backup, a new event at the same position therefore gets another id.
 func (d *draft) eventID(r *perdure.Record) uuid.UUID {
 	var place [16]byte
 	binary.BigEndian.PutUint64(place[:], uint64(r.Seq))

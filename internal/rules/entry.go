@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// appendAll appends entries to the conversation. If an entry with the same key is stored, it uses
-// the stored entry instead, also as the parent of the entries that follow.
+// appendAll appends entries to the conversation. If an entry with the same key is stored, that
+// entry is used in place of the new one, also as the parent of the entries that follow.
 func (d *draft) appendAll(entries []perdure.NewEntry, a *CommitAnswer) error {
 	for _, e := range entries {
 		if e.ParentID != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // fits reports whether the limits of the task's concurrency key and of its queue allow one more
-// running task. The state must contain the numbers of running tasks of this key and this queue.
+// running task. The state s must contain the numbers of running tasks of this key and this queue.
 func (c Config) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := c.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
 		return false
@@ -29,7 +29,7 @@ func (c Config) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 }
 
 // occupy adds one to the numbers of running tasks of the task's concurrency key and queue, because
-// this decision has claimed the task.
+// the draft has claimed the task. Later tasks of the same commit are compared with these numbers.
 func (d *draft) occupy(t *perdure.Task) {
 	count := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -44,7 +44,7 @@ func (d *draft) occupy(t *perdure.Task) {
 	}
 }
 
-// queueUp adds one to the numbers of waiting tasks of the task's concurrency key and queue.
+// queueUp records in the state that a task waits for the task's concurrency key and queue.
 func (d *draft) queueUp(t *perdure.Task) {
 	mark := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -59,14 +59,13 @@ func (d *draft) queueUp(t *perdure.Task) {
 	}
 }
 
-// free records that the task no longer uses a place of its queue and key, because its attempt has
-// ended or the task no longer waits.
+// free records that the task no longer counts for the limits of its queue and key, because its
+// attempt has ended or the task no longer waits.
 func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds adds to n the queues and keys whose numbers of tasks the decision about a commit
-// needs.
+// limitNeeds adds to n the queues and concurrency keys whose numbers of tasks Commit reads.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
 	if x == nil || commit.Eager.Slots == 0 {
 		return

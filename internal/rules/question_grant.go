@@ -81,7 +81,7 @@ func (v NewVote) grant(s *store.State, q *perdure.Question) *perdure.ApprovalGra
 	return g
 }
 
-// grantFor returns the oldest grant that answers a new question; nil if none does.
+// grantFor returns the oldest grant that answers a new question; nil if there is none.
 func (d *draft) grantFor(n perdure.NewQuestion) *perdure.ApprovalGrant {
 	for _, g := range d.s.Grants {
 		if g.Answers(n, d.s.Now) {
@@ -101,8 +101,8 @@ func (d *draft) askGranted(q *perdure.Question, g *perdure.ApprovalGrant) {
 	d.grantedEvent(q, g)
 }
 
-// answerOpen answers those open questions of the execution that a new grant covers, and returns
-// them. The state must contain the open questions; a nil grant answers none.
+// answerOpen answers the open questions of the execution that the new grant g covers, and returns
+// them. The state must contain the open questions. If g is nil, answerOpen does nothing.
 func (d *draft) answerOpen(g *perdure.ApprovalGrant) (answered []*perdure.Question) {
 	if g == nil {
 		return nil

@@ -26,7 +26,8 @@ func LinkNeeds(n NewLink) store.Needs {
 }
 
 // CreateLink creates a link with which an API key answers a question, if the key may answer it now.
-// Decision.Value is the link. Errors: not_found, invalid_argument, question_decided, already_voted.
+// Its result in Decision.Value is the link. Errors: not_found, invalid_argument, question_decided,
+// already_voted.
 func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	q := s.Questions[n.Question]
 	if s.Execution == nil || q == nil {

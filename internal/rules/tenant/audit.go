@@ -1,6 +1,6 @@
 // Package tenant contains the decisions about the data of an org outside its executions: the org
-// itself, its API keys, sessions, agent definitions, registered kinds and retention. Like the
-// decisions of package rules, they are pure functions and may run more than once.
+// itself, its API keys, sessions, agent definitions, registered kinds and retention. As in package
+// rules, a decision is a pure function that may run more than once for the same command.
 package tenant
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Change describes a change for its audit record: the actor, the org and the action.
+// Change contains what an audit record says about a change: the actor, the org and the action.
 type Change struct {
 	Actor  perdure.Actor
 	Org    string

@@ -12,8 +12,8 @@ import (
 // registrations.
 const maxKnownOutputs = 20
 
-// outputsBefore returns the output schemas that a kind had before a registration. If its workers
-// have registered no schema, the kind accepts every output.
+// outputsBefore returns the output schemas that the kind k had before a registration. If its
+// workers have registered no schema, they are one schema that accepts every output.
 func outputsBefore(k store.Kind) []store.KindOutput {
 	if len(k.Outputs) == 0 {
 		return []store.KindOutput{{SeenAt: k.SeenAt}}
