@@ -14,10 +14,9 @@ import (
 // inlineSignals is the approximate maximum number of bytes of signals that a claim carries.
 const inlineSignals = 1 << 20
 
-// claimOf returns the claim of a woken execution for its worker. If the worker still has the
-// execution's goroutine, and the goroutine has parked at the last commit, the claim contains only
-// the data that is new since that commit. If w contains all of this data, claimOf reads nothing
-// from the store.
+// claimOf returns the claim of a woken execution for its worker. If the worker still keeps the
+// execution's goroutine as it was at the last commit, the claim contains only the data that is new
+// since that commit. If w contains all of this data, claimOf reads nothing from the store.
 func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentClaim, error) {
 	x := w.Execution
 	if w.Kept == nil || !rules.LastCommit(&x).Same(w.Kept.At) || x.PersistenceMode == perdure.Local {
@@ -106,8 +105,8 @@ func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, end
 	return claim, err
 }
 
-// claimRead reads the data for agentClaim. All reads use refs, which must be a reader of one
-// snapshot.
+// claimRead reads the data for agentClaim. All reads use refs, which must read from one snapshot of
+// the store.
 func (e *Engine) claimRead(ctx context.Context, refs store.ClaimReader, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
 	x, err := refs.Execution(ctx, claimed.Org, claimed.ID)
 	if err != nil {

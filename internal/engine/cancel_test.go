@@ -150,7 +150,7 @@ func TestCancelGraceRunsOut(t *testing.T) {
 }
 
 // TestCancellingEndsWithItsLease checks that a cancelling execution becomes CANCELLED when its
-// worker releases it, or when the lease ends.
+// worker releases it, or when the worker's lease ends.
 func TestCancellingEndsWithItsLease(t *testing.T) {
 	for name, end := range map[string]func(*holder){
 		"given back": func(h *holder) {
@@ -169,7 +169,7 @@ func TestCancellingEndsWithItsLease(t *testing.T) {
 }
 
 // TestNothingIsBegunForACancellingExecution checks that no task of a cancelling execution is
-// started or retried, because its result is not needed. Tasks of other executions start.
+// started or retried, because the task's result is not needed. Tasks of other executions start.
 func TestNothingIsBegunForACancellingExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

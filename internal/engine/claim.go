@@ -58,8 +58,8 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	})
 }
 
-// sortClaims separates the claimed executions from an AloneWait. The store returns an AloneWait if
-// an execution must run alone and its worker has others.
+// sortClaims separates the claimed executions from an AloneWait. A claim returns an AloneWait in
+// place of an execution that must run alone while its worker has other executions.
 func sortClaims(decisions []*rules.Decision) (claimed []*perdure.Execution, waits *rules.AloneWait) {
 	for _, d := range decisions {
 		switch v := d.Value.(type) {
@@ -144,10 +144,10 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 	return topics
 }
 
-// poll tries to claim until it has a claim, p.Wait is over or ctx ends. It subscribes before the
-// first try, so that it misses no hint. It tries again after a hint, after a value from the channel
-// other, and at each tick. The function try may return the time after which another try is useful;
-// 0 means unknown.
+// poll calls try until it returns a claim, p.Wait is over or ctx ends. It subscribes to the topics
+// before the first try, so that it misses no hint. It tries again after a hint, after a value from
+// the channel other, and at each tick. With the claims, try may return the time after which another
+// try is useful; 0 means unknown.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
@@ -179,7 +179,8 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	}
 }
 
-// homeOf returns the worker's id if the polling worker can run LOCAL executions, nil otherwise.
+// homeOf returns the id of the polling worker if the worker can run LOCAL executions, nil
+// otherwise.
 func homeOf(p perdure.Poll) *uuid.UUID {
 	if !p.Local {
 		return nil

@@ -56,9 +56,9 @@ func (r *refusing) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCl
 	return r.Store.Blob(ctx, execution, id)
 }
 
-// TestClaimsThatCannotBeFilledAreGivenBack checks that the claim of a task is released if its input
-// cannot be read. Claims with readable inputs are returned, and the other tasks can be claimed
-// again.
+// TestClaimsThatCannotBeFilledAreGivenBack checks that the claim of a task is released if the
+// task's input cannot be read. Claims with readable inputs are returned, and the other tasks can be
+// claimed again.
 func TestClaimsThatCannotBeFilledAreGivenBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -33,7 +33,7 @@ type dispatch struct {
 	e        *Engine
 	org      string
 	embedded bool
-	byRef    bool // the worker gets references to contents that are stored in blobs
+	byRef    bool // the worker gets references in place of contents that are stored in blobs
 }
 
 func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -53,7 +53,7 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 	if err != nil || d.byRef {
 		return claims, err
 	}
-	ctx = context.WithoutCancel(ctx) // a stored claim must be returned complete, or be released
+	ctx = context.WithoutCancel(ctx) // a stored claim must be returned with its data, or be released
 	return readable(claims, func(c perdure.AgentClaim) (*perdure.AgentClaim, error) {
 		err := d.fillAgent(ctx, &c)
 		if err != nil {

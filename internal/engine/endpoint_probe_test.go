@@ -79,8 +79,8 @@ func TestEndpointsAreRefusedAsTheWorkerWould(t *testing.T) {
 }
 
 // TestEndpointsGoByTheQueue checks that the error of a refused start names the field and the
-// allowed pairs of endpoint and key variable, and that nothing is stored. A start is checked for
-// its queue, a definition for all queues.
+// allowed pairs of endpoint and key variable, and that nothing is stored. The models of a start are
+// compared with the endpoints of its queue, those of a definition with the endpoints of all queues.
 func TestEndpointsGoByTheQueue(t *testing.T) {
 	b := newBench(t)
 	b.join("default", endpointsOf(t, nil))

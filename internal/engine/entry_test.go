@@ -135,7 +135,7 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 	a2 := answering(&calls.ID, "c2")
 	a1 := answering(&a2.ID, "c1")
 	h.append(record, a2, a1, user(&a1.ID, "thanks"))
-	// A branch that begins before the calls is checked on its own path.
+	// An entry that branches off before the calls is checked on its own path.
 	h.append(user(&hello.ID, "another way"))
 }
 
@@ -242,8 +242,8 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 	}
 }
 
-// TestIDsBelongToTheirExecution checks that ids and keys of entries, and ids of signals, are scoped
-// to their execution.
+// TestIDsBelongToTheirExecution checks that ids and keys of entries, and ids of signals, can be the
+// same in two executions.
 func TestIDsBelongToTheirExecution(t *testing.T) {
 	b := newBench(t)
 	one, two := b.started(), b.started()
@@ -271,8 +271,8 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 }
 
 // TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that a stored entry is used in place of a new
-// entry with the same key. The next entry becomes its child, even if the stored entry is not the
-// leaf of the conversation.
+// entry with the same key. The entry after the new one becomes a child of the stored one, even if
+// the stored one is not the leaf of the conversation.
 func TestEntryHangsOnAnAdoptedOneThatIsNoLeaf(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -44,9 +44,9 @@ func (b *bench) newPoll() perdure.Poll {
 	return p
 }
 
-// TestExecutionsNeedFeatures checks that after the first compaction of an execution only workers
-// with the feature get it, and get the tasks that read its context. It checks each of the ways in
-// which workers get work.
+// TestExecutionsNeedFeatures checks an execution after its first compaction. Only workers that
+// support compactions get it, and get those of its tasks that read its context. The test covers
+// each of the ways in which workers get work.
 func TestExecutionsNeedFeatures(t *testing.T) {
 	b := newBench(t)
 	h, _ := b.compacted()
@@ -130,8 +130,8 @@ func (b *bench) equalIDs(got, want []uuid.UUID) {
 }
 
 // TestLocalCompaction checks that a LOCAL execution is compacted although its server has no
-// metadata. The commit must name the covered entries. If it names none or wrong ones, it is
-// refused.
+// metadata of entries. The commit must name the covered entries. If it names none or wrong ones, it
+// is refused.
 func TestLocalCompaction(t *testing.T) {
 	k := newKeeper(t)
 	one := k.entry(user(nil, "one"))

@@ -16,8 +16,8 @@ import (
 // is twice the capacity of a transaction, so that one transaction fills while another commits.
 const appending = 512
 
-// appendFrames stores chunks of blocks, and events. All frames of one execution form one command,
-// in order. Commands of many executions share transactions.
+// appendFrames stores frames: events, and pieces of the texts of blocks. All frames of one
+// execution form one command, in order. Commands of many executions share transactions.
 func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	byExecution := map[uuid.UUID][]int{}
@@ -49,8 +49,9 @@ func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.
 	return replies, nil
 }
 
-// appendSome stores the frames of one execution and sets their replies. If the command fails, its
-// error is the reply to each of these frames, and the frames of other executions are not affected.
+// appendSome stores the frames of one execution and sets the replies to them. If the command fails,
+// its error is the reply to each of these frames, and the frames of other executions are not
+// affected.
 func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frames []perdure.Frame, replies []perdure.FrameReply, which []int) error {
 	mine := make([]perdure.Frame, len(which))
 	for i, at := range which {

@@ -91,7 +91,8 @@ func TestTasksMayRequireMore(t *testing.T) {
 	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{task} })
 }
 
-// approvable asks about a call of bash whose arguments voters may change, and returns the question.
+// approvable asks about a call of the tool bash whose arguments voters may change, and returns the
+// question's id.
 func (h *holder) approvable(key, arguments string, edit perdure.EditRight) uuid.UUID {
 	h.Helper()
 	n := perdure.NewQuestion{

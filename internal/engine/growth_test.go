@@ -32,7 +32,7 @@ func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 		{Lease: &task, Block: 0, Type: perdure.EventTerminal, Stream: "stderr", Text: "oops\n"},
 		{AgentLease: &h.claim.Lease, Block: 0, Type: perdure.EventToken, Place: place, Offset: 3, Text: "llo"},
 		{Lease: &task, Block: 1, Type: perdure.EventThinking, Place: place, Text: "hm"},
-		{Lease: &task, Block: 1, Type: perdure.EventThinking, Place: place, Offset: 2, Text: "m", Close: true}, // also writes an event, so it is no Growth
+		{Lease: &task, Block: 1, Type: perdure.EventThinking, Place: place, Offset: 2, Text: "m", Close: true}, // also writes an event, so the commit has no Growth
 		{AgentLease: &h.claim.Lease, Block: 1, Type: perdure.EventData, ToolCallID: "c", Text: "{"},
 		{AgentLease: &h.claim.Lease, Block: 2, Type: perdure.EventData, Fields: json.RawMessage(`{"data":{}}`)},
 	} {

@@ -35,7 +35,7 @@ type waiting struct {
 }
 
 // waits polls in the background, and returns once the poll has found nothing and waits. It must run
-// in a bubble.
+// in a bubble (testing/synctest).
 func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
 	ctx, leave := context.WithCancel(b.Context())
 	w := &waiting{make(chan []perdure.AgentClaim, 1), leave}
@@ -92,7 +92,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
 			b.e.keepers.Keep(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
 		},
-		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once the poll waits
+		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // b.drains below chooses the worker, once the poll waits
 		"discarded": func(b *bench, h *holder, _ *perdure.Poll) {
 			b.must(b.d.Release(b.Context(), perdure.Release{WorkerID: b.worker, Discarded: []uuid.UUID{h.id}}))
 		},
@@ -237,8 +237,8 @@ func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved slot is free again if the signal
-// did not wake the execution. The next signal is handed over.
+// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved slot becomes free again if the
+// signal did not wake the execution. The next signal is handed over.
 func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -342,9 +342,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks that the poll of the worker that keeps the
-// goroutine returns the claim when a different worker ends the task. The claim contains the task's
-// input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks the end of a task that another worker has run
+// than the one that keeps the execution's goroutine. The poll of the worker with the goroutine
+// returns the claim, which contains the task's input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -391,7 +391,7 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				k.parks(0)
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
-				// The board accepts any keeper; the decision must refuse the wrong one.
+				// Keepers accepts any worker; Signal must refuse the wrong one.
 				k.e.keepers.Keep(k.id, perdure.Kept{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)
@@ -411,8 +411,9 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 	}
 }
 
-// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue has no
-// free place for tasks. The new task of the execution runs after the running task has ended.
+// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue has
+// reached its limit of running tasks. The new task of the execution runs after the running task has
+// ended.
 func TestHandoverBesideAFullQueue(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

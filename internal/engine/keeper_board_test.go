@@ -28,8 +28,8 @@ func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	return func() { b.e.keepers.Close(o) }
 }
 
-// TestDiscardsOfNobody checks that a worker may report the discard of goroutines that it never
-// kept, even with a zero worker id.
+// TestDiscardsOfNobody checks that the server accepts the report that a worker has discarded
+// goroutines that it never kept, even with a zero worker id.
 func TestDiscardsOfNobody(t *testing.T) {
 	b := newBench(t)
 	for _, worker := range []uuid.UUID{{}, uuid.New()} {

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keeper is a worker that has a LOCAL execution. It stores the contents and sends references.
+// keeper is a worker that has a claim of a LOCAL execution. It stores the contents and sends
+// references.
 type keeper struct {
 	*holder
 	*shelf
@@ -128,7 +129,7 @@ func (k *keeper) taskClaimed() perdure.TaskClaim {
 	return claims[0]
 }
 
-// serve connects the keeper, so that the server can read its contents, until the test ends or
+// serve connects the worker, so that the server can read its contents, until the test ends or
 // disconnect is called.
 func (k *keeper) serve() (disconnect func()) {
 	k.Helper()
@@ -198,7 +199,8 @@ func (b *bench) atRest(when string) {
 
 var listAll store.ExecutionFilter
 
-// withheldBlobs returns the contents that the server does not store and that a promotion must copy.
+// withheldBlobs returns references to the contents that the server does not store. They must be
+// copied to the server before the execution can become REMOTE.
 func withheldBlobs(k *keeper) []store.Blob {
 	k.Helper()
 	var blobs []store.Blob

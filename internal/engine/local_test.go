@@ -86,8 +86,8 @@ func TestLocalTasksStayHome(t *testing.T) {
 	}
 }
 
-// TestLocalContentIsRefused checks that inline content, a wrong reference and metadata of a LOCAL
-// execution are refused, and that the error names the field.
+// TestLocalContentIsRefused checks that a commit of a LOCAL execution is refused if it has an
+// inline content, a wrong reference or metadata, and that the error names the field.
 func TestLocalContentIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	with := k.entry(user(nil, "x"))
@@ -133,7 +133,7 @@ func TestLocalContentIsRefused(t *testing.T) {
 }
 
 // TestLocalSaysNothingToTheStore checks that the texts of errors, progress and events of a LOCAL
-// execution are not stored. Error codes, and the length and hash of an event, are stored.
+// execution are not stored. Only error codes, and the length and hash of an event, are stored.
 func TestLocalSaysNothingToTheStore(t *testing.T) {
 	k := newKeeper(t)
 	said := &perdure.TaskError{Code: "went_wrong", Message: mark, Permanent: true}
@@ -267,8 +267,8 @@ func TestLocalBlocksAreForgotten(t *testing.T) {
 	}
 }
 
-// TestLocalContentIsNeverAtRest checks that the store's files contain no byte of a LOCAL
-// execution's content after a sweep, after the end of the execution and after Close.
+// TestLocalContentIsNeverAtRest checks that the store's files never contain a byte of a LOCAL
+// execution's content: after a sweep, after the end of the execution and after Close.
 func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k := newKeeper(t)
 	large := append(append([]byte(`"`+mark), bytes.Repeat([]byte(" large"+mark), 20_000)...), '"')
@@ -315,8 +315,8 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.open()
 }
 
-// TestLocalInputIsErasedOnceItIsKept checks that the server erases an input at the end only if a
-// worker has claimed the execution. Otherwise the server has the only copy.
+// TestLocalInputIsErasedOnceItIsKept checks that at the end of a LOCAL execution the server erases
+// its input only if a worker has claimed it. Otherwise the server has the only copy of the input.
 func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	k := newKeeper(t)
 	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Read returns a reader of the store that adds data from this server's memory: the newest content
-// of LOCAL executions, and whether their workers are connected.
+// Read returns a reader of the store that adds what only this server's memory has: the newest
+// content of LOCAL executions, and whether their workers are connected.
 func (e *Engine) Read() store.Reader { return reader{e.Store, e} }
 
 type reader struct {

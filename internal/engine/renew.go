@@ -95,7 +95,7 @@ func (b *beat) outcome(ctx context.Context) error {
 	return b.err
 }
 
-// keepAll sets all states to ParkedKeep. It is used when the executions cannot be read now.
+// keepAll sets all states to ParkedKeep. It is used if the executions cannot be read.
 func keepAll(states []perdure.ParkedState) {
 	for i := range states {
 		states[i] = perdure.ParkedKeep
@@ -139,8 +139,8 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBea
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the goroutines that a worker keeps. One query finds the
-// executions that have changed since the worker's last commit. Only the rows of these executions
-// are read.
+// executions that have changed since the worker's last commit to them. Only the rows of these
+// executions are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))

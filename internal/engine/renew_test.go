@@ -108,9 +108,9 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
-// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change which worker
-// keeps a goroutine while the store cannot be read, because the execution may belong to another
-// org.
+// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change which worker is
+// recorded as the keeper of a goroutine while the store cannot be read, because the execution may
+// belong to another org.
 func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
 	parked, running := b.started(), b.started()

@@ -93,7 +93,7 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	return e.Store.Execution(ctx, org, d.Value.(uuid.UUID))
 }
 
-// prepare checks the request and returns the row of the new execution. It stores nothing.
+// prepare checks the request and returns the row of the new execution. It does not store the row.
 func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
 	if r.Kind == "" {
 		r.Kind = perdure.ReactKind
@@ -232,8 +232,8 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	return raw, gate, err
 }
 
-// overlay sets the fields of in, which come from the definition, to the fields that the request
-// sets. The configs are merged member by member.
+// overlay sets those fields of in, the input from the definition, that the request sets. The
+// configs of models are merged member by member.
 func overlay(in *perdure.ReactInput, r StartRequest) {
 	in.UserPrompt, in.Parts, in.OneShot = r.UserPrompt, r.Parts, r.OneShot
 	if r.SystemPrompt != nil {

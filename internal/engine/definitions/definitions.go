@@ -29,7 +29,7 @@ type Config struct {
 	Store     store.Store
 	Kinds     *kinds.Kinds
 	Questions *questions.Questions
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
 }
 
@@ -64,8 +64,8 @@ func (s *Definitions) Update(ctx context.Context, org string, d perdure.Definiti
 	})
 }
 
-// put runs decide as a command. The function decide must store the definition d and an audit record
-// of the action. put returns the definition as it is stored then.
+// put runs decide as a command, where decide is a function that stores the definition d and an
+// audit record of the action. It returns the definition as it was stored.
 func (s *Definitions) put(ctx context.Context, action perdure.AuditAction, d perdure.Definition, decide func(*store.State, tenant.Change) (*store.Changes, error)) (*perdure.Definition, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: action}
 	_, err := s.one(ctx, store.Command{

@@ -18,7 +18,8 @@ func (m *machine) finish(t *rapid.T) {
 	}
 	if sometimes(t, "failed", 2) {
 		f.Result = perdure.Payload{}
-		// The pause is longer than any backoff, so that the random jitter does not matter.
+		// The pause of an hour is longer than any backoff, so that the random jitter does not
+		// matter.
 		f.Error = &perdure.TaskError{Code: "task_failed", Message: "no luck", Permanent: sometimes(t, "permanent", 3), RetryAfter: 70 * time.Second}
 	}
 	m.finishes = append(m.finishes, f)

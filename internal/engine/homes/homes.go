@@ -25,7 +25,7 @@ type executionReader interface {
 }
 
 // Homes records the workers that store contents of LOCAL executions, with the time of each worker's
-// last contact. It reads contents from these workers. [New] creates one.
+// last contact with this server. It reads contents from these workers. [New] creates one.
 type Homes struct {
 	store Store
 	refs  executionReader // returns references to contents instead of the contents
@@ -56,8 +56,8 @@ type contentConnection struct{ source perdure.ContentSource }
 // a disconnected one.
 const mostHomes = 10_000
 
-// at calls the function change with the home of the key, while hs.mu is locked. It creates the home
-// if the worker was not known to this process.
+// at calls the function change with the home that has the key, while hs.mu is locked. It creates
+// the home if the worker was not known to this process.
 func (hs *Homes) at(key workerKey, now perdure.Time, change func(*home)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

@@ -34,7 +34,7 @@ type Config struct {
 	// Refs reads the same rows as Store. In place of contents that are stored in blobs, it returns references.
 	Refs    store.ClaimReader
 	Uploads *uploads.Uploads
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
 }
 
@@ -69,7 +69,7 @@ func (k *Kinds) HasWorkers(ctx context.Context, org string) error {
 type kindName struct{ org, kind string }
 
 // Agent returns the registration of an agent kind of the org; callers must not modify it.
-// Concurrent calls share a read of the store, but a call never uses a read that began before it.
+// Concurrent calls share a read of the store, but no call uses a read that began before the call.
 // The result therefore contains everything that any server had committed before the call. Error:
 // not_found.
 func (k *Kinds) Agent(ctx context.Context, org, kind string) (*perdure.KindSpec, error) {

@@ -33,12 +33,12 @@ type Contents struct {
 	logs  map[uuid.UUID]*liveLog
 }
 
-// liveLog is the content of one execution.
+// liveLog is the content of one execution that is in memory.
 type liveLog struct {
 	bytes int
 	order []*list.Element
 	at    map[int64]*liveRecord
-	busy  map[chan struct{}]bool // open while a write's records may be durable and their content is not in memory yet
+	busy  map[chan struct{}]bool // each is closed when a write has ended; until then, records may be durable without content in memory
 }
 
 type liveRecord struct {
@@ -101,8 +101,8 @@ func (l *Contents) most(set, constant int) int {
 	return constant
 }
 
-// forget removes the content in the element e from memory. The content must be the oldest one of
-// its execution.
+// forget removes the content in the element e of l.order from memory. The content must be the
+// oldest one of its execution.
 func (l *Contents) forget(e *list.Element) {
 	h := l.order.Remove(e).(*liveRecord)
 	log := l.logs[h.execution]

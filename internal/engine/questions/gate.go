@@ -45,9 +45,9 @@ func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (ru
 	return all, nil
 }
 
-// judgeCall returns the decision of the policies about a call. It denies arguments that are not one
-// valid JSON document, for example because a member occurs twice. Different programs would read
-// such arguments differently.
+// judgeCall returns what the policies say about a call. It denies arguments that are not one valid
+// JSON document, for example because a member occurs twice. Different programs would read such
+// arguments differently.
 func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
 	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
@@ -56,7 +56,7 @@ func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (p
 }
 
 // inputBytes returns the input of a new task, inline or uploaded. If its upload is incomplete,
-// inputBytes returns no bytes, and the commit is refused.
+// inputBytes returns no bytes; the commit is refused later.
 func (s *Questions) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.Payload) ([]byte, error) {
 	if p.Blob == nil {
 		return p.Bytes, nil

@@ -25,6 +25,7 @@ func (s *Questions) Freeze(ctx context.Context, a perdure.Approvals) (*perdure.G
 }
 
 // CheckPolicy checks the policy about tool calls of a definition or a start, and the schemas in it.
+// The parameter at is the name of the policy in the texts of errors.
 func (s *Questions) CheckPolicy(at string, p perdure.ApprovalPolicy) error {
 	if err := p.Check(at); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (c *PruneCount) add(p store.Prunable) {
 	c.ByKind[p.Kind] += p.Count
 }
 
-// of returns a pointer to the field of the report that counts the deleted rows of a kind.
+// of returns a pointer to the field of the report that counts the deleted rows of the kind.
 func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 	switch kind {
 	case store.PruneCheckpoints:
@@ -162,7 +162,7 @@ func (p *Pruner) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 	}
 }
 
-// pruneOne marks one candidate for deletion, or deletes its old checkpoints. The decision checks
+// pruneOne marks one candidate for deletion, or deletes its old checkpoints. The command checks
 // again whether the retention has ended. pruneOne reports whether anything changed.
 func (p *Pruner) pruneOne(ctx context.Context, q store.PruneQuery, item store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return tenant.Prune(s, q) }
