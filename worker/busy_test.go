@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestManyExecutionsRunAtOnce checks that one worker runs 20 executions at the same time: each of
-// them waits until all have begun.
+// TestManyExecutionsRunAtOnce checks that one worker runs 20 executions at the same time: none of
+// them ends before all have begun.
 func TestManyExecutionsRunAtOnce(t *testing.T) {
 	b := newBench(t, time.Minute)
 	const many = 20

@@ -59,9 +59,9 @@ func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAClaimsLease checks the remaining time of a claim's lease. It is the lease's
-// duration minus the time since the request was sent, plus the time that the request waited at the
-// server.
+// TestWhatIsLeftOfAClaimsLease checks how much of its lease a claim has left. That is the lease's
+// duration minus the time since the request was sent, plus the time for which the server held the
+// request.
 func TestWhatIsLeftOfAClaimsLease(t *testing.T) {
 	now := time.Hour
 	w := New(Config{Clock: func() time.Duration { return now }})

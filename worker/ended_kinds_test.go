@@ -69,7 +69,7 @@ func TestResumeOfEveryEnd(t *testing.T) {
 	})
 }
 
-// TestResumeComparesTheCallersKey checks a task whose key the caller chose. With another input, the
+// TestResumeComparesTheCallersKey checks a task whose key agent code chose. With another input, the
 // same key is refused, even if the first task is known to have ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)

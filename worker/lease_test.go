@@ -15,8 +15,9 @@ import (
 )
 
 // TestLeaseEndsByTheWorkersOwnClock checks that the contexts of an agent and a task end with
-// ErrLeaseLost, at most a third of a lease after their lease has expired. The worker cannot reach
-// the server, or the server cannot renew leases, so only the worker's clock can end them.
+// ErrLeaseLost, at most a third of a lease after their lease has expired. In the test, the worker
+// cannot reach the server, or the server cannot renew leases, so only the worker's clock can end
+// them.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	t.Run("no heartbeat arrives", func(t *testing.T) {

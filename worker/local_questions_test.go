@@ -53,9 +53,9 @@ func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error 
 }
 
 // TestNothingOfALocalQuestionIsAtRest checks that the files of the server contain no content of a
-// LOCAL execution's question while it is open, and no content of its answer after the run has taken
-// it. The answer is then read from the worker. The same contents of a REMOTE execution are found in
-// the files.
+// LOCAL execution's question while the question is open, and no content of its answer once the run
+// has taken the answer. The answer is then read from the worker. The same contents of a REMOTE
+// execution are found in the files.
 func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -251,7 +251,8 @@ func TestLocalQuestionsThatAreRefused(t *testing.T) {
 }
 
 // TestAPromotedRunKeepsItsQuestions checks that the questions and answers of a LOCAL execution are
-// complete after its promotion, for clients and for another worker that enters the function again.
+// complete after the execution has become REMOTE, for clients and for another worker that enters
+// the function again.
 func TestAPromotedRunKeepsItsQuestions(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.mode = perdure.Local
@@ -310,8 +311,8 @@ func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedAsker runs an agent that asks two questions, and kills its worker at its write number at.
-// It reports whether the kill happened.
+// killedAsker runs an agent that asks two questions, and kills its worker at the write with the
+// number at. It reports whether the kill happened.
 func killedAsker(t *testing.T, at int, after bool) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

@@ -164,9 +164,9 @@ func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return polled(ctx, m, func(ctx context.Context) ([]perdure.TaskClaim, error) { return m.Dispatch.PollTasks(ctx, p) })
 }
 
-// supervise runs a worker that is killed at its write number at. Then it runs another worker on the
-// same store, like a restarted process. It returns when the channel ended is closed, and reports
-// whether the kill happened.
+// supervise runs a worker that is killed at the write with the number at, counted from 1. Then it
+// runs another worker on the same store, like a restarted process. It returns when the channel
+// ended is closed, and reports whether the kill happened.
 func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan struct{}, change func(*Config)) bool {
 	b.Helper()
 	m := newMortal(b.e.Dispatch(org, true), at, after)
@@ -194,8 +194,8 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 
 // TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes. With parked
 // goroutines, the kill is before the write arrives; without them, it is after that. The test checks
-// that another worker with the same store ends the execution as without a kill, and that the step
-// runs once.
+// that another worker with the same store ends the execution in the same way as without a kill, and
+// that its step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for parked, after := range map[int]bool{100: false, -1: true} {
@@ -208,8 +208,8 @@ func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedTour runs a tour whose worker is killed at its write number at. It checks the result, and
-// reports whether the kill happened.
+// killedTour runs an execution of the agent tour whose worker is killed at the write with the
+// number at. It checks the result, and reports whether the kill happened.
 func killedTour(t *testing.T, at int, after bool, change func(*Config)) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

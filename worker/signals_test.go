@@ -81,7 +81,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 				said = append(said, string(s.Value))
 				return err
 			}
-			// The second time, the function requests the signals in another order.
+			// When it is entered again, the function requests the signals in another order.
 			if has, err := ctx.HasSignal("go"); err != nil {
 				return "", err
 			} else if has {
@@ -101,7 +101,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 		b.signal(id, "first", "1")
 		b.signal(id, "second", "2")
 		b.waiting(id, "signal")
-		w.stop() // both are taken; the function then receives them again
+		w.stop() // both signals are taken; the function that is entered again receives them again
 		b.signal(id, "go", "0")
 		b.work(func(c *Config) { c.Parked = n })
 		b.waiting(id, "signal")

@@ -153,7 +153,7 @@ func TestDiscardIsReported(t *testing.T) {
 	first := b.start("a")
 	b.waiting(first, "signal")
 	w.parkedNow(t, first)
-	second := b.start("a") // its goroutine takes the only place for a parked one
+	second := b.start("a") // its goroutine takes the only place for a parked one, so the first one is discarded
 	if got := wait(t, "the server to be told", told); got != first {
 		t.Errorf("it was told of %s, want %s", got, first)
 	}

@@ -22,9 +22,8 @@ var (
 	}))
 )
 
-// versioned returns an agent that loads its state with the given versions, or begins with the state
-// first. It saves the state, waits for the signal go, and returns what the function say makes of
-// the state.
+// versioned returns an agent that loads its state as the versions in states describe it, or begins
+// with the state first. It saves the state, waits for the signal go, and returns say(state).
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)

@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// asking is one wait of the function, such as Await, whose outcome is recorded. If the function is entered
-// again, it gets the same outcome, whatever has happened since.
+// asking is one wait of the agent's function, such as a call of Await, whose outcome is recorded.
+// If the function is entered again, it gets the same outcome, whatever has happened since.
 type asking struct {
 	name    string
-	number  int // number of this wait among waits with the same name since the checkpoint
+	number  int // number of this wait among the waits with the same name since the checkpoint
 	outcome int // the recorded outcome, or NoOutcome if there is none
 }
 
@@ -35,14 +35,14 @@ const (
 	timedOut   = 1
 )
 
-// waitName returns a short name for a wait, made of what and parts. Only waits with the same parts have the
-// same name.
+// waitName returns a short name for a wait, made of the method what and its arguments parts. Only
+// waits with the same what and parts have the same name.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
 }
 
-// timer returns the name of the wait's timer number n.
+// timer returns the name of the timer number n of the wait.
 func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
 // ask begins a wait with this name. The returned wait has its recorded outcome, if there is one.
@@ -145,9 +145,9 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the recorded outcome of a wait that the future with the index i decided. Futures
-// before it may have ended since. Their results are returned as not ended, because they would change the
-// outcome.
+// awaitAgain returns the results of a wait whose recorded outcome is that the future with the index
+// i decided it. Futures before it may have ended since. Their results are returned as not ended,
+// because they would change the outcome.
 func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -162,8 +162,8 @@ func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.
 	return results, nil
 }
 
-// decides returns the index of the first result that ends the wait before all have ended, or -1 if there is
-// none.
+// decides returns the index of the first result that ends the wait although others have not ended,
+// or -1 if there is none.
 func decides(how agent.How, results []agent.Result) int {
 	for i, result := range results {
 		switch {

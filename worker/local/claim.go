@@ -81,8 +81,8 @@ func (k *executionState) begin(fence int64) {
 	}
 }
 
-// addSignals adds the values of signals to the batch. The server erases the values once the signals
-// are consumed; its log contains only hashes.
+// addSignals adds the values of signals to the batch. The server erases its copies of the values
+// once the signals are consumed; its log contains only hashes.
 func addSignals(b *Batch, signals []perdure.Signal) {
 	for _, s := range signals {
 		if s.Value != nil {
@@ -91,8 +91,8 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. It also polls the queue that only this worker has, with the
-// tasks of its LOCAL executions.
+// PollTasks implements [perdure.Dispatch]. It also polls the queue that only this worker has, on
+// which the tasks of its LOCAL executions are.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
 	p.Queues = d.withLocal(p.Queues)

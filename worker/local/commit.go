@@ -129,8 +129,8 @@ func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEn
 	return nil
 }
 
-// stepNote is what this worker's store has about a step: its result or error, and the data with which its
-// record is sent again.
+// stepNote is what this worker's store has about a step: its result or error, and the data that is
+// needed to send its record again.
 type stepNote struct {
 	Name   string             `json:"name"`
 	Key    string             `json:"key"`
@@ -140,9 +140,9 @@ type stepNote struct {
 
 func stepName(task uuid.UUID) string { return "step:" + task.String() }
 
-// withholdSteps stores the result or error of each step under a name of the step, so that it is found even
-// if the commit is lost. The returned records have references instead of results, and errors without
-// messages.
+// withholdSteps stores the result or error of each step under a name that is derived from the step,
+// so that it is found even if the commit is lost. The returned records have references instead of
+// results, and errors without messages.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
 		steps[i].Result, steps[i].Instance = withheld(b, s.Result), "" // the instance may be content
@@ -156,8 +156,8 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 	return steps, nil
 }
 
-// with returns the steps of the next commit: first earlier steps that the server may not have, then those
-// given.
+// with returns the steps of the next commit: first earlier steps that the server may not have, then
+// the given steps.
 func (k *executionState) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -178,8 +178,8 @@ func (k *executionState) sent() {
 	k.unsent = nil
 }
 
-// found returns the record of a step whose commit did not reach the server, in the form in which the server
-// would return it. It also makes the next commit contain the step.
+// found returns the record of a step whose commit did not reach the server, in the form in which
+// the server would return it. It also makes the next commit contain that record.
 func (k *executionState) found(note stepNote) *perdure.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()

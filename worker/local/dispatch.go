@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and receives
-// whole contents. But for LOCAL executions, the server gets only rows, with the order, length and hash of
-// each content. It also gets streamed text, which it forwards and does not store. Calls about REMOTE
-// executions are passed on unchanged.
+// Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and
+// receives whole contents. For LOCAL executions, however, the server gets only rows, with the
+// order, length and hash of each content, and streamed text, which it forwards and does not store.
+// Calls about REMOTE executions are passed on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store
@@ -27,15 +27,15 @@ type Dispatch struct {
 
 var _ perdure.Dispatch = (*Dispatch)(nil)
 
-// executionState is what this process knows about a LOCAL execution from which it has claimed work. It
-// stays in memory until the execution is promoted to REMOTE, because an attempt may end later than its
+// executionState is what this process knows about a LOCAL execution from which it has claimed work.
+// It stays in memory until the execution becomes REMOTE, because an attempt may end later than its
 // execution.
 type executionState struct {
 	mu     sync.Mutex              // guards the fields below
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
-	// decided are the decisions of questions that this worker has stored, and of which the server may still
-	// have a copy.
+	// decided names the answers to questions that this worker has stored, and of which the server
+	// may still have a copy.
 	decided []perdure.StoredDecision
 }
 

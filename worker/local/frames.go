@@ -69,8 +69,9 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 	return d.store.sumShown(ctx, execution, p.source, f.Block, end)
 }
 
-// keepShown stores the text of all frames of LOCAL executions in one transaction, and adds hashes to these
-// frames. It returns the new state of each block by the index of its frame.
+// keepShown stores the text of those frames that belong to LOCAL executions, in one transaction,
+// and adds hashes to these frames. It returns the new state of each block by the index of its
+// frame.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]blockUpdate, error) {
 	var batches map[uuid.UUID]*Batch
 	var grown map[int]blockUpdate
@@ -128,7 +129,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 	return grown, nil
 }
 
-// writeAll writes the batches of several executions in one transaction.
+// writeAll writes the contents of several executions in one transaction.
 func (s *Store) writeAll(ctx context.Context, batches map[uuid.UUID]*Batch) error {
 	size, empty := 0, true
 	for _, b := range batches {

@@ -41,7 +41,7 @@ func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return s.reader(ctx, c), nil
 }
 
-// Get returns the bytes of a content, after a check against its hash. Errors: those of Content.
+// Get returns the bytes of a content, which it checks against their hash. Errors: those of Content.
 func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) ([]byte, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {

@@ -149,9 +149,10 @@ func (s *Store) Results() *results.Store { return s.results }
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		// SQLite runs its final WAL checkpoint when the last connection is closed. After a failure of the
-		// writer, the writer is closed first. The last connection is then a reading one, which cannot run
-		// the checkpoint, so the log stays until the next start.
+		// SQLite runs its final checkpoint of the write-ahead log when the last connection is
+		// closed. If the writer has failed, its connection is closed first. The last connection is
+		// then one that only reads, and cannot run the checkpoint, so the log stays until the next
+		// start.
 		if s.writer != nil {
 			s.writer.sound.end()
 			s.writer.end()

@@ -144,7 +144,8 @@ func (m *Metrics) React() *react.Observer {
 	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
 }
 
-// model returns the labels for a model. After maxLabels models, both are "other".
+// model returns the labels for the provider and the model of a call. After maxLabels models, both
+// are "other".
 func (m *Metrics) model(c react.ModelCall) (provider, model string) {
 	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
 		return meter.Other, meter.Other

@@ -137,7 +137,8 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 	}
 }
 
-// connect waits until the connection stands. Error: unavailable if the first try fails or ctx ends.
+// connect waits until the connection is established. Error: unavailable if the first try fails or
+// ctx ends.
 func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *lastError) error {
 	conn.Connect()
 	for {
@@ -161,7 +162,8 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 // reconnects in quick succession may share one.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
-// watch connects again whenever the connection is idle, and announces each reconnect, until ctx ends.
+// watch connects again whenever the connection is idle, and announces each reconnect, until ctx
+// ends.
 func (c *Client) watch(ctx context.Context) {
 	lost := false
 	for {
@@ -172,7 +174,7 @@ func (c *Client) watch(ctx context.Context) {
 				c.line.broadcast()
 				select {
 				case c.again <- struct{}{}:
-				default: // one token that nobody has received yet is enough
+				default: // there is a token that nobody has received yet, and one is enough
 				}
 			}
 			lost = false

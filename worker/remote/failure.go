@@ -128,7 +128,7 @@ func again[T any](ctx context.Context, c *Client, name string, call func(context
 	pauses := c.pauses()
 	var unavailable error
 	for {
-		back := c.line.back() // before the call, so that no reconnect after it is missed
+		back := c.line.back() // taken before the call, so that no reconnect after it is missed
 		reply, err := call(trying)
 		err = c.fail(trying, err)
 		if err == nil {
@@ -154,7 +154,7 @@ func shortPauses() backoff.BackOff {
 	return pauses
 }
 
-// isTemporary reports whether the same call may succeed when it is repeated.
+// isTemporary reports whether a call with this error may succeed when it is repeated.
 func isTemporary(err error) bool {
 	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
 }

@@ -40,8 +40,8 @@ func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	return nil
 }
 
-// cutOff returns the error of a stream that must not end yet: unavailable if err says that the stream has
-// ended, and err otherwise.
+// cutOff returns the error of a stream that has ended too early: unavailable if err says that the
+// stream has ended, and err otherwise.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return perdure.Errorf(perdure.Unavailable, "the server's answer was cut off")

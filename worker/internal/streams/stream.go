@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Stream is the agent.Stream of one run or attempt: it converts the output of the code to blocks and events
-// for the server. The mutex owner.mu guards all fields.
+// Stream is the agent.Stream of one run or attempt: it converts the output of the code to blocks
+// and events for the server. The mutex owner.mu guards all fields.
 type Stream struct {
 	owner   *Streams
 	task    *perdure.TaskLease
@@ -33,7 +33,7 @@ type Stream struct {
 
 	flushing bool // whether Flush is waiting
 	waits    bool // whether sending is paused
-	failures int  // number of consecutive frames that could not be stored
+	failures int  // number of consecutive frames that the server could not store
 }
 
 // terminal is one output of a command: stdout or stderr. Its fields are the open block of the output, and
@@ -214,9 +214,9 @@ func (st *Stream) truncate(t *terminal) {
 	}
 }
 
-// complete returns the characters that p completes: those of p, preceded by the incomplete character of the
-// last call. Invalid bytes are replaced. An incomplete character at the end of p is stored for the next
-// call.
+// complete returns the characters that p completes: an incomplete character at the end of the last
+// call, followed by the characters of p. Invalid bytes are replaced. An incomplete character at the
+// end of p is stored for the next call.
 func (t *terminal) complete(p []byte) []byte {
 	p = append(t.part, p...)
 	end := len(p)
