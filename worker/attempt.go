@@ -50,8 +50,8 @@ var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 // heartbeat timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
-// startAttempt runs the code of the claimed task in a new goroutine. The claim has a task slot, which is
-// released when the attempt ends.
+// startAttempt runs the code of the claimed task in a new goroutine. The claim occupies a task
+// slot, which is released when the attempt ends.
 func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
 	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
@@ -114,7 +114,8 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			// The stack is only logged: the error may become a tool result in a conversation.
+			// The stack is only logged and not part of the error, which may become a tool result in
+			// a conversation.
 			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
@@ -144,8 +145,9 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	return failureOf(err)
 }
 
-// end sends the outcome of the attempt until the server has accepted or refused it. The reply may contain a
-// claim on an execution whose goroutine is parked here; end then continues that goroutine at once.
+// end sends the outcome of the attempt until the server has accepted or refused it. The reply may
+// contain a claim of an execution whose goroutine is parked here; end then continues that goroutine
+// at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure, Features: perdure.AllFeatures}
 	if failure == nil {

@@ -352,5 +352,5 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// user returns a user message with the given text.
+// user returns a message of the user with the given text.
 func user(text string) perdure.Message { return perdure.UserText(text) }

@@ -54,8 +54,8 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	return reply, nil
 }
 
-// leaseContext returns a context that ends when the lease is lost or the worker stops. It does not end when
-// the execution is cancelled, because the outcome must still be stored.
+// leaseContext returns a context that ends when the lease is lost or the worker stops. It does not
+// end when the execution is cancelled, because the outcome must be stored in that case, too.
 func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(r.live)
 	stop := context.AfterFunc(r.Context, func() {
@@ -203,7 +203,8 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 // committed updates the run after the server has stored the commit c.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
-	// A reply with Adopted entries means that other entries were stored than those that the agent appended.
+	// If the reply has Adopted entries, the server has used stored entries in place of some that
+	// the agent appended.
 	if len(reply.Adopted) == 0 {
 		for i := range r.entries {
 			r.entries[i].CreatedAt = reply.At
@@ -230,8 +231,9 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots for a commit that schedules this number of tasks. The reply to the commit can
-// then contain claims on these tasks. The caller releases the slots that the reply does not use.
+// offer reserves task slots for a commit that schedules tasks; the parameter tasks is their number.
+// The reply to the commit can then contain claims of these tasks. The caller releases the slots
+// that the reply does not use.
 func (w *Worker) offer(tasks int) perdure.Eager {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.Eager{}

@@ -111,7 +111,7 @@ func TestWaitAnyThatIsMetAlready(t *testing.T) {
 				return "", err
 			}
 			first := sayMet(ctx.WaitAny(time.Hour, agent.OnSignal("never"), agent.OnTask(f), agent.OnSignal("s")))
-			// The first condition is a timer. Only the store decides that a timer has ended.
+			// The first condition is a timer. Only the server decides whether a timer has ended.
 			second := sayMet(ctx.WaitAny(time.Hour, agent.OnTimer(0), agent.OnTask(f), agent.OnSignal("s")))
 			m, err := ctx.WaitAny(time.Hour, agent.OnTask(f))
 			if err != nil {

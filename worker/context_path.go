@@ -19,8 +19,9 @@ type heldPath struct {
 	partial bool // the path does not begin at the root
 }
 
-// contextPath returns the path to the entry leaf, as far as perdure.ContextOf needs it to build the model's
-// context. It takes cached entries from memory, reads the others from the server, and caches them.
+// contextPath returns the entries of the path to the entry leaf that perdure.ContextOf needs to
+// build the context of a model call. It takes cached entries from memory, reads the others from the
+// server, and caches them.
 func (w *Worker) contextPath(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		path, err := w.readContextPath(ctx, execution, leaf)
@@ -140,7 +141,8 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	return heldPath{pinned: pinned, entries: rest, partial: true}, true
 }
 
-// lastOf returns the index of the last entry for which is returns true, or -1 if there is none.
+// lastOf returns the index of the last entry for which the function is returns true, or -1 if there
+// is none.
 func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if is(&entries[i]) {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// compact adds a compaction entry below the entry parent.
+// compact adds a compaction as a child of the entry parent.
 func (tr *tree) compact(parent *uuid.UUID, r perdure.CompactionRange) *uuid.UUID {
 	e, err := perdure.NewMessageEntry(user("summary"))
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestClaimThatComesAfterItsLeaseIsNotBegun checks that a worker does not begin an attempt whose
-// claim arrives after its lease has expired, because another worker may have the task. Only the
-// next attempt runs. The late claim comes with a poll or with the reply to a commit.
+// TestClaimThatComesAfterItsLeaseIsNotBegun checks a claim of a task that arrives after its lease
+// has expired. The worker does not begin the attempt, because another worker may have the task.
+// Only the next attempt runs. The late claim comes with a poll or with the reply to a commit.
 func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	for name, at := range map[string]func(*faulty, func()){
 		"a poll's": func(f *faulty, stop func()) { f.onTasks = func([]perdure.TaskClaim) { stop() } },

@@ -81,8 +81,8 @@ var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 // of the run.
 var errNotStored = fmt.Errorf("the server could not store a commit: %w", agent.ErrDiscarded)
 
-// abandon releases the claims of code that still runs although its context has ended. From then on, the
-// server refuses what that code writes. The error names the code.
+// abandon releases the claims of code that still runs although its context has ended. From then on,
+// the server refuses requests of that code. The error names the code.
 func (w *Worker) abandon() error {
 	back := perdure.Release{WorkerID: w.ID}
 	var names []string

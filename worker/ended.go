@@ -30,8 +30,8 @@ type ended struct {
 	// ahead is the maximum number of records in the next request for contents. batched is the
 	// number of records in the previous request.
 	ahead, batched int
-	// from is the position of the first page of heads when the function is entered. next is the position of
-	// the page to read next.
+	// from is the position of the page of heads with which the function begins. next is the
+	// position of the page to read next.
 	from, next int64
 	more       bool
 	// whole says that the server's pages list every record. A record that is on no page then does not
@@ -40,7 +40,7 @@ type ended struct {
 	bytes int // approximate memory of the heads and the prefetched results
 }
 
-// newEnded returns the ended records that a claim contains.
+// newEnded returns what the claim c contains about steps and tasks that have ended.
 func newEnded(c perdure.AgentClaim) ended {
 	if c.LastCommit == (perdure.CommitNumber{}) {
 		return ended{whole: true}
@@ -84,8 +84,8 @@ func weightOf(h *perdure.EndedHead) int {
 // then be requested one by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
-// take removes a record from the heads and the prefetched contents. It is called when the function
-// has requested the record, or when the record's state may have changed.
+// take removes the head and the prefetched contents of a record. It is called when the function has
+// requested the record, or when the record's state may have changed.
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
@@ -112,8 +112,8 @@ func (e *ended) aim() {
 	}
 }
 
-// batch returns the ids for one request of contents: id, and the records after it whose contents are not in
-// memory.
+// batch returns the ids for one request of contents: the given id, and those of the records after
+// it whose contents are not in memory.
 func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	for len(e.order) > 0 && e.heads[e.order[0]] == nil {
 		e.order = e.order[1:]

@@ -59,9 +59,9 @@ func (b *bench) wantTexts(id uuid.UUID, want ...string) {
 	}
 }
 
-// TestEntryCounterCollision checks that equal texts are stored twice if the agent appends one
-// before and one after a checkpoint. That also holds if the function takes another branch when it
-// is entered again.
+// TestEntryCounterCollision checks that a text is stored twice if the agent appends it once before
+// and once after a checkpoint. That also holds if the function takes another branch when it is
+// entered again.
 func TestEntryCounterCollision(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -81,10 +81,10 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// checkLeases ends work whose lease has expired, and returns the time of this check; last is the time of
-// the previous one. If the two are more than half a lease apart, the machine or the process was suspended.
-// Then checkLeases first sends a heartbeat, because the server may have been down, too, and still accept
-// the leases.
+// checkLeases ends work whose lease has expired, and returns the time of this check. The parameter
+// last is the time of the previous check. If more than half a lease has passed since, the machine
+// or the process was suspended. Then checkLeases first sends a heartbeat, because the server may
+// have been down, too, and may still accept the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -94,10 +94,10 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 	return now
 }
 
-// expire ends work whose lease has expired by this worker's clock, because without a connection the server
-// cannot say so. It skips a run that has a new claim with a lease of its own. It also skips an attempt
-// whose OnLost is not report, because such a task may run twice: if the server was down, it may still
-// accept the lease.
+// expire ends work whose lease has expired by this worker's clock, because without a connection the
+// server cannot say so. It skips a run that has a new claim with a lease of its own. It also skips
+// an attempt of a task that may run twice (OnLost is not report): if the server was down, it may
+// still accept the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// secretQuestion returns a question that has the secret in each part that is content.
+// secretQuestion returns a question that has the text secret in each part that is content.
 func secretQuestion(name string) agent.Question {
 	return agent.Question{
 		Name: name, Prompt: secret + " prompt", Details: map[string]string{"about": secret + " details"},
@@ -229,7 +229,7 @@ func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 }
 
 // TestLocalQuestionsThatAreRefused checks that the worker compares the default answer of a LOCAL
-// question with the question's schema. The run continues after the error.
+// execution's question with the question's schema. The run continues after the error.
 func TestLocalQuestionsThatAreRefused(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -299,8 +299,8 @@ func TestAPromotedRunKeepsItsQuestions(t *testing.T) {
 }
 
 // TestLocalQuestionsOutlastAKillAtEveryWrite kills a worker at each of its writes, before and after
-// the write arrives. It checks that each question is asked once. The function gets the answer
-// again, even after the server has erased it.
+// the write arrives. It checks that each question is asked once, and that the function gets the
+// answer again, even after the server has erased it.
 func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, after := range []bool{false, true} {

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 )
 
-// Each log line about an execution has the ids of the execution, its org, the worker and, if there is one,
-// the trace. Lines of a run also have the fence of its claim; lines of an attempt also have the task and
-// the number of the attempt.
+// Each log line about an execution has the id of the execution, its org, the worker and, if there
+// is one, the id of the trace. Lines of a run also have the fence of its claim; lines of an attempt
+// also have the task and the number of the attempt.
 
 // lineOf returns a logger whose lines have the org, the worker and the given attributes of the
 // claim.

@@ -30,8 +30,9 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 	return *w
 }
 
-// setParking sets whether the goroutine of this run may continue with the claim that follows the next
-// commit. If so, it also prepares the description of the goroutine that the commit sends to the server.
+// setParking sets whether the goroutine of this run may continue with the claim that follows the
+// next commit. If so, it also prepares the description of the goroutine that the commit sends to
+// the server.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -170,9 +171,9 @@ func (w *Worker) dropParked(r *run) {
 // sending. The caller has locked w.mu.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
-// goOn hands the claim c to the goroutine of its execution, if that goroutine is parked or about to park,
-// and the execution has had no other commit since. It reports whether it did. If the goroutine is parked at
-// another commit, goOn discards it.
+// goOn hands the claim c to the goroutine of its execution. It does so only if that goroutine is
+// parked or about to park, and the execution has had no other commit since. It reports whether it
+// did. If the goroutine is parked at another commit, goOn discards it.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()

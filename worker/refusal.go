@@ -19,8 +19,8 @@ func busy(err error) bool {
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
 // denied reports whether the server refused the worker's key. A retry may succeed, because the key
-// may just be renewed. If the refusal names a field, the content of the call caused it, and it is
-// final.
+// may be replaced meanwhile. If the refusal names a field, the content of the call has caused it,
+// so it is final and denied returns false.
 func denied(err error) bool {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && len(coded.Fields) > 0 {

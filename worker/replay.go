@@ -28,8 +28,8 @@ func (a *attempt) keepsResult(def agent.TaskDefinition) bool {
 	return def.Replay != nil && a.w.Results != nil
 }
 
-// replay returns the result that an earlier attempt has stored, and streams it again. The bool is false if
-// there is no usable result; one that is not usable is removed.
+// replay returns the result that an earlier attempt has stored, and streams it again. The bool is
+// false if there is no usable result. A stored result that cannot be used is removed.
 func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	result, ok := a.w.Results.Get(a.resultKey())
 	if !ok {

@@ -19,7 +19,7 @@ import (
 )
 
 // run is one goroutine of agent code. It is also the agent.Context that the code receives. Only
-// that goroutine uses the fields, except the fields that a mutex guards.
+// that goroutine uses the fields, except those that a mutex guards.
 type run struct {
 	context.Context
 	id     uuid.UUID
@@ -69,8 +69,8 @@ type run struct {
 	resume chan resumption       // has capacity one; the sender has locked the worker's mu
 	span   atomic.Pointer[begun] // the span of the claim; nil without a tracer
 
-	// holding says that the run has an agent slot and counts as work of the worker. It is false while the
-	// run is parked.
+	// holding reports whether the run has an agent slot and counts as work of the worker. It is
+	// false while the run is parked.
 	holding bool
 
 	mu    sync.Mutex // guards the fields below

@@ -163,8 +163,8 @@ func TestDiscardIsReported(t *testing.T) {
 	}
 }
 
-// TestKeyTTLInOneRun checks that a key with a TTL refers to the same task until a checkpoint, and
-// then to a new task, in the same run of the function.
+// TestKeyTTLInOneRun checks a task key with a TTL in one run of the function. The key refers to the
+// same task until a checkpoint, and then to a new task.
 func TestKeyTTLInOneRun(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var runs atomic.Int32

@@ -51,8 +51,9 @@ func asNew(ctx agent.Context) (string, error) {
 	return versioned(newState, stateV2{"Ada", "Lovelace"}, func(st stateV2) string { return st.Last })(ctx)
 }
 
-// TestOldStateIsMigrated checks that a worker with a newer version of the state converts an old
-// checkpoint with the author's migration. The stored checkpoint contains exactly the author's JSON.
+// TestOldStateIsMigrated checks that a worker with a newer version of the agent's state converts
+// the state of an old checkpoint with the migration of the agent's author. The stored checkpoint
+// contains exactly the JSON of the author's type for the state, without additions.
 func TestOldStateIsMigrated(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", asOld)

@@ -81,8 +81,8 @@ func execution(id, worker string) []attribute.KeyValue {
 	}
 }
 
-// beginSpan starts the span of the claim c. It links that span to the previous span of this goroutine or,
-// if there is none, to the span in which the newest checkpoint was stored.
+// beginSpan starts the span of the claim c. It links that span to the previous span of this
+// goroutine. If there is none, it links it to the span in which the newest checkpoint was stored.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {
@@ -123,8 +123,8 @@ func (r *run) spanned(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Value implements context.Context. It finds the span of the current claim, so that contexts which agent
-// code derives from the run have that span, too.
+// Value implements context.Context. It finds the span of the current claim, so that contexts that
+// agent code derives from the run have that span, too.
 func (r *run) Value(key any) any {
 	if b := r.span.Load(); b != nil {
 		if v := b.ctx.Value(key); v != nil {

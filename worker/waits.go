@@ -28,8 +28,8 @@ type asks struct {
 	chose []perdure.Choice // outcomes that are not committed yet
 }
 
-// Outcomes of a wait for signals with a timeout. The outcome does not say which signal it was: a function
-// that is entered again receives the same signal again.
+// These are the outcomes of a wait for signals with a timeout. The outcome does not say which
+// signal it was: a function that is entered again receives the same signal again.
 const (
 	signalCame = 0
 	timedOut   = 1
@@ -45,7 +45,8 @@ func waitName(what string, parts ...string) string {
 // timer returns the name of the timer number n of the wait.
 func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
-// ask begins a wait with this name. The returned wait has its recorded outcome, if there is one.
+// ask begins a wait with this name. The result contains the recorded outcome of the wait, if there
+// is one.
 func (r *run) ask(name string) asking {
 	r.asks.count[name]++
 	number := r.asks.count[name]
@@ -115,8 +116,8 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends the run until the futures meet the condition how. It returns the results of the futures
-// that are known then.
+// awaitMet suspends the run until the futures meet the condition how. It returns the results of
+// those futures whose results are known then.
 func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -126,9 +127,9 @@ func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait)
 	return r.results(futures), nil
 }
 
-// refresh reads from the server which of the futures' tasks have ended. It asks for all of them: among
-// tasks that have ended, the first one in the order of the arguments decides the wait, but the server may
-// have reported only a later one.
+// refresh reads from the server which of the futures' tasks have ended. It asks for all of them:
+// the first ended task in the order of the arguments decides the wait, but the server may have
+// reported only a later one.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {

@@ -169,7 +169,8 @@ func TestBulkActionHasALimit(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// manyExecutions is a store that lists n executions, or endless empty pages.
+// manyExecutions is a store that lists n executions. If n is negative, it lists endless empty
+// pages.
 type manyExecutions struct {
 	store.Store
 	n int

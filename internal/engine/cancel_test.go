@@ -48,8 +48,8 @@ func TestCancelWhileItWaits(t *testing.T) {
 			t.Errorf("task %s is %s", id, got.Status)
 		}
 	}
-	// A heartbeat reports the cancellation to the worker of the running task, and the task's result
-	// is refused.
+	// A heartbeat tells the worker of the running task that the task is cancelled, and the task's
+	// result is refused.
 	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: running[0].Lease}}})
 	b.must(err)
 	if !beat.Tasks[0].CancelRequested {

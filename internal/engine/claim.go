@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// claimAgents claims up to p.Slots pending executions. It waits up to p.Wait until there is one.
+// claimAgents claims pending executions, at most p.Slots. If there are none, it waits for one, for
+// at most p.Wait.
 func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if err := checkPoll(&p); err != nil {
 		return nil, err
@@ -72,7 +73,8 @@ func sortClaims(decisions []*rules.Decision) (claimed []*perdure.Execution, wait
 	return claimed, waits
 }
 
-// claimTasks claims up to p.Slots pending tasks. It waits up to p.Wait until there is one.
+// claimTasks claims pending tasks, at most p.Slots. If there are none, it waits for one, for at
+// most p.Wait.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	if err := checkPoll(&p); err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func (e *Engine) taskClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.T
 	}, nil
 }
 
-// checkPoll checks a poll before anything is read, and bounds the number of its claims.
+// checkPoll checks a poll before anything is read, and limits the number of its claims.
 func checkPoll(p *perdure.Poll) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -157,7 +159,7 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	defer tick.Stop()
 	for {
 		// A try that has begun is not cancelled with ctx. Otherwise its claims would be lost, and
-		// no other poll could claim the items until their leases ended.
+		// no other poll could claim the same executions or tasks until their leases ended.
 		claims, soon, err := try(context.WithoutCancel(ctx))
 		if err != nil || len(claims) > 0 {
 			return claims, err

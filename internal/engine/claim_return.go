@@ -13,8 +13,8 @@ import (
 // read, the server releases the claim. Otherwise no worker could claim the execution or task until
 // the lease ended, and the end of the lease would count as a crash.
 
-// readable reads the data of claims, and returns those claims whose data could be read. If there is
-// none, it returns the last error of read.
+// readable calls read for each claim, to read the claim's data, and returns the results. It leaves
+// out claims whose data cannot be read. If none is left, it returns the last error of read.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)
@@ -30,8 +30,8 @@ func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err 
 	return claims, err
 }
 
-// giveBackWithin is the time limit for the release of a claim. If the release fails, the claim ends
-// with its lease.
+// giveBackWithin is the time limit for releasing a claim that the worker does not get. If the
+// release fails, the claim ends with its lease.
 const giveBackWithin = 5 * time.Second
 
 func (e *Engine) giveBack(ctx context.Context, org string, r perdure.Release) {
@@ -65,7 +65,7 @@ func (e *Engine) heldClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.T
 	return claim, err
 }
 
-// left returns the time until the lease ends, at least 0 and at most e.Lease.
+// left returns the time until the end of a lease, at least 0 and at most e.Lease.
 func (e *Engine) left(until perdure.Time) time.Duration {
 	return max(0, min(e.Lease, until.Sub(e.Store.Now().Time)))
 }

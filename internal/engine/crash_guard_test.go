@@ -128,7 +128,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 		want  int
 	}{
 		"checkpoint, panic": {"panic", func(h *holder) { h.checkpoints(); h.panics() }, 3},
-		// The scores are 2, 1, 3, 2, 4, 3, 5, 4, 6.
+		// In this case, the score for panics is, one after another, 2, 1, 3, 2, 4, 3, 5, 4, 6.
 		"checkpoint, sleep, panic":     {"panic", func(h *holder) { h.checkpoints(); h.sleeps().panics() }, 5},
 		"checkpoint, worker lost":      {"crash_loop", func(h *holder) { h.checkpoints(); h.crash(1) }, 10},
 		"each checkpoint, worker lost": {"crash_loop", func(h *holder) { h.checkpoints(); h.checkpoints(); h.crash(1) }, 10},

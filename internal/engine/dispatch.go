@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Dispatch returns the interface for workers of an org in this process. If embedded is set, the
-// next process that owns the data directory releases the leases of these workers
+// Dispatch returns the interface for workers of an org that run in this process. If embedded is
+// true, the leases of these workers end when the next process that owns the data directory starts
 // ([Engine.ReturnEmbedded]).
 func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 	return dispatch{e: e, org: org, embedded: embedded}
@@ -25,7 +25,7 @@ func (e *Engine) Remote(org string) perdure.Dispatch {
 	return dispatch{e: e, org: org, byRef: true}
 }
 
-// ReturnEmbedded ends the leases of the embedded workers of the process that owned the data
+// ReturnEmbedded ends the leases of the workers that ran inside the process that owned the data
 // directory before. It must be called after the directory is locked and before any worker starts.
 func (e *Engine) ReturnEmbedded(ctx context.Context) error { return e.returnEmbedded(ctx) }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// endpointsOf returns the model endpoints of a worker with the given environment variables and
-// pairs of endpoint and key variable.
+// endpointsOf returns the model endpoints that a worker allows. The parameter env has the worker's
+// environment variables, and pairs has the allowed pairs of endpoint and key variable.
 func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *llm.Endpoints {
 	t.Helper()
 	e, err := llm.NewEndpoints(func(name string) string { return env[name] }, pairs...)

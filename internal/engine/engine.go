@@ -70,7 +70,7 @@ type Config struct {
 	RetentionEvery time.Duration
 }
 
-// Engine applies the rules to a store. [New] creates one.
+// Engine implements the commands on a store. [New] creates one.
 type Engine struct {
 	Config
 	*tenants.Tenants

@@ -95,7 +95,7 @@ func TestParentMustBeInTheExecution(t *testing.T) {
 	h.refuse(perdure.InvalidArgument, self)
 	h.append(one, two)
 	h.refuse(perdure.InvalidArgument, user(nil, "a second root"))
-	// The id of an entry of another execution can be used again here.
+	// An execution may use an id of an entry of another execution.
 	foreign.ParentID = &two.ID
 	h.append(foreign)
 	other.commit(completing())
@@ -131,7 +131,7 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 			t.Errorf("%s: the error does not name the entry %s: %+v", name, culprit, err)
 		}
 	}
-	// Results may come in any order. Records are not on the path.
+	// Results may come in any order. An entry that records a model call is not on the path.
 	a2 := answering(&calls.ID, "c2")
 	a1 := answering(&a2.ID, "c1")
 	h.append(record, a2, a1, user(&a1.ID, "thanks"))

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compaction returns an entry that compacts the conversation up to the entry last, and keeps it
-// from the entry keep on.
+// compaction returns an entry that compacts the conversation up to the entry last. The context then
+// begins with the entry keep.
 func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 	e := message(&parent, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("so far")}}})
 	e.Type = perdure.EntryCompaction
@@ -98,7 +98,8 @@ func TestExecutionsNeedFeatures(t *testing.T) {
 }
 
 // TestContextsComeFromTheCompaction checks which entries a worker gets for the context of a model
-// call: those from the first kept entry on, or those after an entry that the worker already has.
+// call: those from the first entry on that the compaction keeps, or those after an entry that the
+// worker already has.
 func TestContextsComeFromTheCompaction(t *testing.T) {
 	b := newBench(t)
 	h, all := b.compacted()

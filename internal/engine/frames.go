@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// appending is the maximum number of executions whose frames one call stores at the same time. It
-// is twice the capacity of a transaction, so that one transaction fills while another commits.
+// appending is the maximum number of executions whose frames one call of appendFrames stores at the
+// same time. It is twice the capacity of a transaction, so that one transaction can collect
+// commands while another commits.
 const appending = 512
 
 // appendFrames stores frames: events, and pieces of the texts of blocks. All frames of one
@@ -68,7 +69,7 @@ func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frame
 	return err
 }
 
-// refusalOf returns err as the error of a reply. An error without a code becomes internal.
+// refusalOf returns err as the error of a reply. If err has no code, the code becomes internal.
 func refusalOf(err error) *perdure.Error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

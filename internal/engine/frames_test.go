@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// gathering is a store that blocks commands that append frames, until those of want executions have
-// arrived.
+// gathering is a store that blocks commands that append frames, until as many executions as the
+// field want says have sent such a command.
 type gathering struct {
 	store.Store
 	want int

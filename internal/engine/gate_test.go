@@ -69,7 +69,8 @@ func (h *holder) approved(key, arguments string, verdict perdure.Verdict) uuid.U
 }
 
 // TestTheGateRefusesWhatIsNotCleared checks that calls that an agent's code schedules are refused
-// if their clearance is missing, wrong, or for a different call.
+// if their clearance (the rule or the approval that permits a call) is missing, wrong, or for a
+// different call.
 func TestTheGateRefusesWhatIsNotCleared(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()

@@ -51,8 +51,9 @@ func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
 	return w
 }
 
-// TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine checks that a signal makes a waiting poll
-// return the claim of the worker that keeps the goroutine. The claim contains only the new signal.
+// TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine checks that a signal ends a waiting poll of
+// the worker that keeps the goroutine. The poll returns the claim, which contains only the new
+// signal.
 func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -81,8 +82,8 @@ func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	})
 }
 
-// TestHandoverKeepsToTheRulesOfClaims checks that an execution is not handed over to a poll that
-// may not claim it. The execution becomes PENDING.
+// TestHandoverKeepsToTheRulesOfClaims checks that no execution is handed over to a poll that may
+// not claim it. The execution becomes PENDING instead.
 func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	for name, change := range map[string]func(b *bench, h *holder, p *perdure.Poll){
 		"another queue":  func(_ *bench, _ *holder, p *perdure.Poll) { p.Queues = []string{"other"} },
@@ -273,8 +274,9 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestEndOfATaskBringsWhatIsNew checks that the reply to the end of a task contains only new data
-// if the worker keeps the goroutine at the last commit. Otherwise it contains all data of a claim.
+// TestEndOfATaskBringsWhatIsNew checks the claim in the reply to the end of a task. It contains
+// only new data if the worker still keeps the goroutine as it was at the last commit. Otherwise it
+// contains all data.
 func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept  func(h *holder) *perdure.Kept
@@ -325,8 +327,8 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestPollBringsWhatIsNew checks that a poll's claim contains only new data if the worker keeps the
-// goroutine. After a release, the next claim contains all data.
+// TestPollBringsWhatIsNew checks that the claim that a poll returns contains only new data if the
+// worker keeps the goroutine. After a release, the next claim contains all data.
 func TestPollBringsWhatIsNew(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -91,7 +91,7 @@ func newKeeper(t *testing.T) *keeper {
 	return b.claimLocal()
 }
 
-// again claims the execution once more, for the same keeper.
+// again claims the execution once more, for the same worker.
 func (k *keeper) again() {
 	k.Helper()
 	k.claim, k.number = k.claimLocal().claim, 0
@@ -181,8 +181,8 @@ func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// atRest fails the test if the store's files contain the mark, a text that only occurs in contents
-// of a LOCAL execution.
+// atRest fails the test if the store's files contain the constant mark, a text that only occurs in
+// contents of a LOCAL execution.
 func (b *bench) atRest(when string) {
 	b.Helper()
 	for _, path := range []string{b.path, b.path + "-wal"} {

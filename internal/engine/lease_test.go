@@ -76,7 +76,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// Workers that are not embedded keep their leases.
+	// Workers that do not run inside the server process (embedded) keep their leases.
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 

@@ -14,7 +14,7 @@ func under(key string, limit int) func(*perdure.TaskOptions) {
 	return func(o *perdure.TaskOptions) { o.ConcurrencyKey, o.ConcurrencyLimit = key, limit }
 }
 
-// eagerly commits tasks with free slots for them, and returns the claims in the reply.
+// eagerly commits tasks and offers free slots for them. It returns the claims in the reply.
 func (h *holder) eagerly(tasks ...perdure.NewTask) []perdure.TaskClaim {
 	h.Helper()
 	return h.commit(func(c *perdure.Commit) {
@@ -94,8 +94,8 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 	}
 }
 
-// freedPlace schedules two tasks with one concurrency key on two queues. It ends the first task
-// with the function end and checks that a waiting poll then gets the second.
+// freedPlace schedules two tasks with one concurrency key on two queues. It ends the first task by
+// calling end, and checks that a waiting poll then gets the second.
 func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 	one, two := b.started(), b.started()
 	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })

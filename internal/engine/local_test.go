@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestLocalStaysWithItsHome checks that only a worker with its own store can claim a LOCAL
-// execution. After that, only the same worker, its home, can claim it.
+// TestLocalStaysWithItsHome checks that a LOCAL execution can first be claimed by any worker that
+// has its own store. After that, only the same worker, its home, can claim it.
 func TestLocalStaysWithItsHome(t *testing.T) {
 	b := newBench(t)
 	id := b.startLocal()
@@ -61,8 +61,8 @@ func TestLocalIsWokenForItsHome(t *testing.T) {
 }
 
 // TestLocalTasksStayHome checks that tasks of a LOCAL execution are put on the queue of the worker
-// that stores its contents, even if another queue was requested. Another worker cannot claim them
-// in its commit.
+// that stores its contents, even if another queue was requested. A commit that another worker sends
+// cannot claim them.
 func TestLocalTasksStayHome(t *testing.T) {
 	k := newKeeper(t)
 	eager := perdure.Eager{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
@@ -190,8 +190,8 @@ func TestLocalPanicIsNotStored(t *testing.T) {
 }
 
 // TestLocalBlocksPassThrough checks that live readers get every byte of the blocks and events of a
-// LOCAL execution, and that the store contains none of the text. The stored log has the pos,
-// offsets, lengths and the hash of the block.
+// LOCAL execution, and that the store contains none of the text. The stored log has the pos, offset
+// and length of each chunk, and the hash of the block.
 func TestLocalBlocksPassThrough(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames(mark, " and more")
@@ -351,8 +351,8 @@ func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k.agentFrames("text")
 }
 
-// TestLocalBlockOutlivesTheServer checks that a block continues after a restart of the server,
-// which has lost the text. The hash at the end is that of the whole text.
+// TestLocalBlockOutlivesTheServer checks that a block can grow after a restart of the server, which
+// has lost the text before the restart. The hash at the end is that of the whole text.
 func TestLocalBlockOutlivesTheServer(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames("before ")

@@ -47,7 +47,7 @@ type Observer interface {
 	// Ended reports that an execution has reached a terminal status. The parameter kind is the kind
 	// of its agent.
 	Ended(kind string, status perdure.Status)
-	// Refused reports that a command was refused with the error code.
+	// Refused reports that the command was refused with the error code.
 	Refused(command string, code perdure.Code)
 }
 

@@ -45,7 +45,7 @@ func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 			}
 			time.Sleep(2 * tenants.OrgTTL)
 			synctest.Wait()
-			// One read runs when the other requests arrive. The next read serves all of these.
+			// When the requests arrive, one read is in progress. The next read serves all of them.
 			if reads.n > 2*(round+1) {
 				t.Fatalf("%d rounds of 100 requests read the org %d times", round+1, reads.n)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestServerIsQuietAfterTheStoreRefused checks that a server treats a store that refuses writes for
-// longer than a lease, as on a full disk, like an outage. When writes succeed again, a worker can
+// TestServerIsQuietAfterTheStoreRefused checks a store that refuses writes for longer than a lease,
+// as on a full disk. The server treats that like an outage: when writes succeed again, a worker can
 // still renew its lease.
 func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

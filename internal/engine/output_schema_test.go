@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// registerOutputs registers the agent and the task kind "work" with an output schema; with none if
-// schema is "".
+// registerOutputs registers the agent, and the task kind "work", with an output schema. If schema
+// is "", it registers them without one.
 func (b *bench) registerOutputs(schema string) {
 	b.Helper()
 	var raw json.RawMessage
@@ -175,8 +175,9 @@ func TestOutputSchemasAndTagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSchemasAreOneHoweverTheyAreWritten checks that a build that registers its schemas again is
-// recognized, although the stored schemas have no blanks and different escapes.
+// TestSchemasAreOneHoweverTheyAreWritten checks that a build whose schemas are known can register
+// them again without adding them twice, although the stored schemas have no blanks and different
+// escapes.
 func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 	b := newBench(t)
 	const schema = `{ "type": "string", "description": "<b> & more" }`

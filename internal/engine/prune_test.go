@@ -232,7 +232,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 }
 
 // TestAPruneNeedsAWord checks that a prune is refused if there is neither a policy nor a period, or
-// if a status is not terminal. A prune of another org deletes nothing.
+// if it names a status that is not terminal. A prune of another org deletes nothing.
 func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// putUnchecked asks a question whose content the worker has not checked.
+// putUnchecked asks a question of a LOCAL execution, without the checks that its worker makes.
 func (k *keeper) putUnchecked(n perdure.NewQuestion) *perdure.Question {
 	k.Helper()
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)

@@ -62,7 +62,7 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 	return records, head, nil
 }
 
-// join replaces the missing contents of records of a LOCAL execution with copies in memory. It
+// join fills in the missing contents of records of a LOCAL execution, from the copies in memory. It
 // reports whether memory had a copy of each missing content.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// release ends the leases of claims that a worker returns. It ignores a lease that is no longer
-// valid, because the worker then has no claim to return.
+// release ends the leases that a worker returns. It ignores a lease that is no longer valid,
+// because the worker then has no claim to return.
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
 	if len(r.Discarded) > 0 {
 		e.keepers.Discarded(r.WorkerID, r.Discarded)

@@ -161,9 +161,9 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 	})
 }
 
-// parkedState returns whether the worker should keep the goroutine of a suspended execution. The
-// worker should discard the goroutine if another claim has committed since, or if the execution has
-// ended or does not exist.
+// parkedState reports what the worker should do with the goroutine of a suspended execution. It
+// should discard the goroutine if another claim has committed since, or if the execution has ended
+// or does not exist, and keep it otherwise.
 func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.Parked) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// responsesOf returns one letter for each event of the execution, in order. Events with the same
-// response id have the same letter; "-" means no response id.
+// responsesOf returns one letter for each event in the log of the execution, in order. Events with
+// the same response id have the same letter; "-" means no response id.
 func (b *bench) responsesOf(id uuid.UUID) string {
 	b.Helper()
 	letters := map[string]string{"": "-"}

@@ -21,7 +21,7 @@ type SignalRequest struct {
 	// Ref is the id of a content that was uploaded for the execution. It replaces Value, and the
 	// content must obey the rules of Value.
 	Ref *uuid.UUID
-	// Turn, if set, replaces Value. Clients cannot send it.
+	// Turn, if set, replaces Value. Only the Responses endpoint sets it.
 	Turn *Turn
 	ID   string
 	// Head, if set, must be the last response of the execution, which must wait for its user.

@@ -184,8 +184,8 @@ func (s source) whole(block int64, t perdure.EventType, text string) perdure.Fra
 	return f
 }
 
-// again contains the ends of an attempt after which the task runs again. fails contains the ends
-// after which the task fails.
+// again contains ways to end an attempt after which the task runs again. fails contains those after
+// which the task fails.
 var (
 	again = map[string]func(*holder, source){
 		"retried": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },

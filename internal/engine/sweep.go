@@ -25,8 +25,8 @@ type round struct {
 	now    perdure.Time
 	since  perdure.Time // items that were postponed until after this time are checked again
 	leases bool         // check leases
-	// reap reports whether to end the leases that had expired at now. A lease that expires during
-	// the round, for example in a stall of the server, is not ended.
+	// reap reports whether to end the leases that had expired at the time now. A lease that expires
+	// later in the round, for example in a stall of the server, is not ended.
 	reap bool
 	// asked is the earliest creation time of questions that may expire: older questions stay open.
 	// If it is zero, all questions may expire.
@@ -138,7 +138,7 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 	return did, errors.Join(errs...)
 }
 
-// sweepStep is the maximum number of candidates of one command of a sweep.
+// sweepStep is the maximum number of executions or tasks that one command of a sweep handles.
 const sweepStep = 100
 
 // sweep runs the function decide for all executions and tasks that pick selects, in commands of at

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// endAttempt sets the new state of a task whose worker has reported the end of an attempt: ended,
-// or pending for another attempt.
+// endAttempt sets the new state of a task whose worker has reported the end of an attempt: the task
+// has ended, or waits for its next attempt.
 func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64) error {
 	if f.Error == nil {
 		if err := d.useContent(f.Result.Blob, uuid.Nil); err != nil {

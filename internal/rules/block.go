@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// chunk appends text to an open block of the log, as a record with the block's seq. The first chunk
-// of a block assigns the block's seq.
+// chunk appends text to an open block, as a record in the log with the block's seq. With its first
+// chunk, the block gets its seq.
 func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
 	d.s.Head.Nonce = d.s.Nonce
@@ -38,8 +38,8 @@ func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash)
 }
 
 // hash adds text to the running SHA-256 of a block. For a block of a LOCAL execution it stores sum
-// instead, the hash that the worker reported. The state of a running SHA-256 would contain the last
-// bytes in clear text.
+// instead, the hash that the worker reported, because the state of a running SHA-256 contains the
+// last bytes of the text.
 func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
 	if d.local() {
 		b.Digest = sum[:]

@@ -9,10 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CommitAnswer is the reply to a commit, with ids instead of contents. It is stored with the
-// execution, so that a repeat of the commit gets the same reply.
+// CommitAnswer is the reply to a commit, with ids in place of tasks, questions and contents. It is
+// stored with the execution, so that a repeat of the commit gets the same reply.
 type CommitAnswer struct {
-	// Claim must be the first field, because LastCommit reads it without decoding the other fields.
+	// Claim is the id of the claim that made the commit. It must be the first field, because
+	// LastCommit reads it without decoding the other fields.
 	Claim      uuid.UUID               `json:"claim"`
 	Ended      perdure.Status          `json:"ended,omitempty"`
 	Suspended  bool                    `json:"suspended,omitempty"`
@@ -29,8 +30,8 @@ type CommitAnswer struct {
 	Again bool `json:"-"`
 	// Holder is the worker that had the lease; uuid.Nil in the reply to a repeat.
 	Holder uuid.UUID `json:"-"`
-	// Records is the number of records in the log since the newest checkpoint. Only commits change
-	// it.
+	// Records is the number of records of steps and tasks since the newest checkpoint. Only commits
+	// change it.
 	Records int64 `json:"-"`
 }
 
@@ -172,8 +173,8 @@ func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, erro
 	return Answer(a), nil
 }
 
-// checkTurn checks the commit's lease and number. A cancelling execution accepts only a commit that
-// ends it.
+// checkTurn checks that the commit may be stored now: its lease is valid, and its number is the
+// next one. A cancelling execution accepts only a commit that ends it.
 func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	if !HeldBy(x, c.Lease) {
 		return leaseLost(x.ID)

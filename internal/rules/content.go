@@ -62,8 +62,8 @@ func notWhole(blob uuid.UUID) error {
 	return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", blob)
 }
 
-// uploaded makes a content that a client uploaded part of the command, and returns a reference to
-// the content. Error: invalid_argument, if the upload is incomplete.
+// uploaded makes a content that a client has uploaded part of the client's command, and returns a
+// reference to the content. Error: invalid_argument, if the upload is incomplete.
 func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil

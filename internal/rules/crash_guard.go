@@ -30,8 +30,8 @@ const (
 // because many workers were lost while they ran this one.
 func mustBeAlone(x *perdure.Execution) bool { return x.Crashes >= store.AloneScore }
 
-// pauseAfter returns the pause after a claim whose bad end raised the score to the given value: 1
-// s, doubled at each bad end in a row, and at most maxPause.
+// pauseAfter returns the pause after a claim that ended badly and has raised a score to the given
+// value: 1 s, doubled at each bad end in a row, and at most maxPause.
 func pauseAfter(score int) time.Duration {
 	n := min(score/badEnd-1, 6) // 64 s exceeds maxPause
 	return min(time.Second<<n, maxPause)

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Decision is the part of a function's result that is not stored: a value for the caller, and the
-// effects that the engine applies after the commit. It is in the field Answer of the changes.
+// Decision is the part of the result of a function of this package that is not stored: a value for
+// the caller, and the effects that the engine applies after the commit. It is in the field Answer
+// of the changes.
 type Decision struct {
 	Value any
 	Hints []Hint
@@ -24,7 +25,7 @@ type Decision struct {
 // Answer returns changes that store nothing and contain only a value for the caller.
 func Answer(value any) *store.Changes { return &store.Changes{Answer: &Decision{Value: value}} }
 
-// HintKind determines what subscribers should read again after a hint.
+// HintKind is the kind of a hint. It determines what the receivers of the hint should read again.
 type HintKind int
 
 const (

@@ -70,9 +70,9 @@ func (d *draft) payload(event *perdure.WebhookEvent, r *perdure.Record) json.Raw
 	return Payload(event.Type, r.CreatedAt, data)
 }
 
-// statusOf returns the execution's status for the delivery of an event. A commit can have several
-// lifecycle events, and each determines the status. For any other event, it is the status at the
-// end of the commit.
+// statusOf returns the execution's status that the delivery of an event contains. A commit can have
+// several lifecycle events, and each determines the status. For any other event, it is the status
+// at the end of the commit.
 func statusOf(r *perdure.Record, x *perdure.Execution) perdure.Status {
 	if of, lifecycle := lifecycleStatus[r.Type]; lifecycle {
 		return of

@@ -128,9 +128,8 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
 }
 
-// compactionEnded appends the event that a compaction failed, if the cancelled task was to write
-// its summary. Normally the agent emits this event, but it cannot do so after the end of its
-// execution.
+// compactionEnded appends the event that a compaction failed, if the task t was to write its
+// summary. Normally the agent emits this event, but it cannot do so after the end of its execution.
 func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
 	if t.Options.Compacts == "" {
 		return

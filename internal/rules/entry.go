@@ -85,7 +85,7 @@ func (d *draft) append(e perdure.NewEntry) error {
 	return nil
 }
 
-// repeated returns nil if the entry equals the stored entry known, which has the same id. Error:
+// repeated returns nil if the new entry e equals known, the stored entry with the same id. Error:
 // already_exists, if they differ.
 func (d *draft) repeated(e perdure.NewEntry, known perdure.EntryHead) error {
 	if known.Hash == contentHash(e) && known.Role == e.Role && known.Type == e.Type {

@@ -66,7 +66,7 @@ func (d *draft) pass(at int, n perdure.NewTask) error {
 }
 
 // passLocal checks the clearance of a task of a LOCAL execution. The calls and the policies are on
-// the worker, which decides whether a policy allows a call. A question permits exactly the input
+// the worker, which determines whether a policy allows a call. A question permits exactly the input
 // whose hash was approved.
 func (d *draft) passLocal(n perdure.NewTask, refuse func(string) error) error {
 	if n.Clearance.Rule != nil {

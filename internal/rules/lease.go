@@ -22,7 +22,8 @@ func HeldBy(x *perdure.Execution, l perdure.Lease) bool {
 	return x != nil && x.Status.Held() && x.Fence == l.Fence && x.ClaimID == l.ClaimID
 }
 
-// leaseLost returns the error for a lease that has ended or was taken by another claim.
+// leaseLost returns the error of a request with a lease that has ended or that another claim has
+// replaced.
 func leaseLost(x uuid.UUID) error {
 	return perdure.Errorf(perdure.LeaseLost, "the lease on execution %s is over", x)
 }

@@ -82,9 +82,9 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 }
 
 // limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
-// none. The limits apply to requests from outside: starts, messages and uploads. The limits never
-// refuse the work of a running execution, so that no limit stops an execution halfway. A key's use
-// may therefore exceed a limit. As long as it does, requests are refused. See
+// none. The limits apply to requests from outside: starts, messages and uploads. They never refuse
+// the work of a running execution, so that no limit stops an execution halfway. The use of a key
+// may therefore exceed a limit; as long as it does, requests are refused. See
 // docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
@@ -99,8 +99,8 @@ func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }
 
-// roomToStore checks that the API key's limit of stored bytes allows a number of additional bytes,
-// the parameter more. Error: rate_limited.
+// roomToStore checks that the API key's limit of stored bytes allows additional bytes; more is
+// their number. Error: rate_limited.
 func roomToStore(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -108,8 +108,8 @@ func roomToStore(s *store.State, more int64) error {
 	return s.Limited.Limits.Store(*s.Limited.Use, more)
 }
 
-// roomToRun checks that the API key's limits allow one more running execution, which stores a
-// number of additional bytes, the parameter more. Error: rate_limited.
+// roomToRun checks that the API key's limits allow one more running execution, and additional
+// stored bytes; more is their number. Error: rate_limited.
 func roomToRun(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // local reports whether the execution is LOCAL. The contents of a LOCAL execution stay on the
 // worker that claimed it first. The server stores references to them, whose ids are derived from
-// the hashes. In all other respects the same rules apply.
+// the hashes. In all other respects the same rules apply as for a REMOTE execution.
 func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
 
 // mayClaim reports whether the worker may claim the execution. The parameter local reports whether
@@ -91,8 +91,8 @@ func (c Config) checkLocalCommit(x *perdure.Execution, commit perdure.Commit) er
 	return k.err
 }
 
-// withhold stores a reference of a LOCAL execution without the content. Error: invalid_argument, if
-// the same hash is stored with another length.
+// withhold stores a reference to a content of a LOCAL execution. The content itself stays on the
+// worker. Error: invalid_argument, if the same hash is stored with another length.
 func (d *draft) withhold(ref perdure.BlobRef) error {
 	if known, ok := d.s.Blobs[ref.ID]; ok && known.Length != ref.Length {
 		return perdure.FieldErrorf("blob.length", "the content %s has %d bytes, not %d", ref.SHA256, known.Length, ref.Length)
@@ -126,7 +126,8 @@ func (d *draft) emit(r perdure.Record) {
 	d.show(live)
 }
 
-// show passes the content of the last record to live readers after the commit.
+// show passes the content of the last record to live readers (clients that read the log while it is
+// written) after the commit.
 func (d *draft) show(content []byte) {
 	d.live = append(d.live, LiveContent{Pos: d.s.Head.LastPos, Content: content})
 }

@@ -86,7 +86,7 @@ func (d *draft) waits() {
 	d.event(perdure.EventWaiting, d.here(), members)
 }
 
-// finalQuestions returns the questions whose status is final.
+// finalQuestions reports for each question, by its id, whether its status is final.
 func finalQuestions(all map[uuid.UUID]*perdure.Question) map[uuid.UUID]bool {
 	final := map[uuid.UUID]bool{}
 	for id, q := range all {
@@ -95,7 +95,7 @@ func finalQuestions(all map[uuid.UUID]*perdure.Question) map[uuid.UUID]bool {
 	return final
 }
 
-// pendingNames returns the names of the pending signals that this commit does not take.
+// pendingNames returns the names of the pending signals, without those that this commit takes.
 func (d *draft) pendingNames() []string {
 	var names []string
 	for _, s := range d.s.Pending {

@@ -174,8 +174,8 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 }
 
 // Check returns nil if AnswerQuestion would accept the vote now, or if the vote repeats a stored
-// one. It is for votes without Edit and Remember. askers is the result of [Askers]. Errors: as for
-// AnswerQuestion.
+// one. It is for votes without Edit and Remember. The parameter askers is the result of [Askers].
+// Errors: as for AnswerQuestion.
 func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
 	if v.repeats(q) {
 		return nil

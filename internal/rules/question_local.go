@@ -65,8 +65,8 @@ func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	return nil
 }
 
-// erase replaces the texts and values that people have written about a question of a LOCAL
-// execution by their hashes. It reports whether there were any. The caller stores the row.
+// erase replaces the texts and values that people have written in the answer to a question of a
+// LOCAL execution by their hashes. It reports whether there were any. The caller stores the row.
 func (d *draft) erase(q *perdure.Question) bool {
 	erased := q.Erase()
 	d.c.EraseAnswers = d.c.EraseAnswers || erased

@@ -12,7 +12,8 @@ func TaskReturnNeeds(id uuid.UUID) store.Needs {
 }
 
 // Release releases a claim of an execution. If the worker reports a panic or that it is unfit, the
-// claim ends badly (see the crash guard). A lease that is not valid changes nothing.
+// release counts as a bad end of the claim (see crash_guard.go). A lease that is not valid changes
+// nothing.
 func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, r.Lease) {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 
 // ResponseRequest is a client's request for a response, apart from its input.
 type ResponseRequest struct {
-	// Request is stored unchanged with the response.
+	// Request is the body of the request. It is stored unchanged with the response.
 	Request json.RawMessage
 	// Hidden reports whether lookups by the response's id do not find it.
 	Hidden bool
@@ -90,7 +90,8 @@ func (d *draft) belong(e *perdure.Entry) {
 	}
 }
 
-// waitsForInput is the [perdure.Execution] WaitReason of a wait that ends a response.
+// waitsForInput is the value of the field WaitReason of [perdure.Execution] for a wait that ends a
+// response.
 const waitsForInput = "signal"
 
 // between reports whether the execution's last response has ended and no other has begun.
@@ -127,8 +128,8 @@ func HideResponse(s *store.State, execution uuid.UUID, id string) (*store.Change
 	return &store.Changes{HideResponse: id, Answer: &Decision{}}, nil
 }
 
-// EndResponse stores the history of a response: hashes of the conversation up to the response's
-// end, as its client knows the conversation. Error: not_found.
+// EndResponse stores the history of a response: hashes of the conversation up to the end of the
+// response, in the form in which the client knows the conversation. Error: not_found.
 func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

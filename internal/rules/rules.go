@@ -14,7 +14,7 @@ import (
 
 // Config contains those settings of a server on which the functions of this package depend.
 type Config struct {
-	// Lease is the duration of a claim without a renewal.
+	// Lease is how long a claim lasts without a renewal.
 	Lease time.Duration
 	// CancelGrace is the time in which the worker of a cancelled execution must end it.
 	CancelGrace time.Duration

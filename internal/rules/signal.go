@@ -152,7 +152,7 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 	return d.done(r.reply(d.x.Status, r.ResponseID)), nil
 }
 
-// check checks the signal against the state. Errors: as for Signal.
+// check checks the signal r against the stored state. Errors: as for Signal.
 func (r NewSignal) check(s *store.State) error {
 	if err := r.unused(s.Idempotency); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 // chunkSize is the maximum number of bytes of a content that one row contains.
 const chunkSize = 256 << 10
 
-// Batch is a set of contents of one execution that are written in one transaction. The caller must not
-// modify the bytes of a content after it has added the content.
+// Batch is a set of contents of one execution that are written to the store in one transaction. The
+// caller must not modify the bytes of a content after it has added the content.
 type Batch struct {
 	execution uuid.UUID
 	contents  []content

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. For LOCAL executions, it stores the contents in the claims on
-// this worker, and fills in contents that the server does not have. It releases a claim whose contents
-// cannot be read, and returns an error if no claim is left.
+// PollAgents implements [perdure.Dispatch]. From claims of LOCAL executions, it stores the contents
+// on this worker, and fills in contents that the server does not have. It releases a claim whose
+// contents cannot be read, and returns an error if no claim is left.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)
@@ -30,9 +30,9 @@ func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Ag
 	return usable, err
 }
 
-// agentClaim stores the contents in a claim of a LOCAL execution on this worker, and fills in contents that
-// the server does not have. The server has the input only until the first commit, so the input is stored
-// before any code runs.
+// agentClaim stores the contents of a claim of a LOCAL execution on this worker, and fills in
+// contents that the server does not have. The server has the input only until the first commit, so
+// the input is stored before any code runs.
 func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error {
 	x := c.Execution
 	if x.PersistenceMode != perdure.Local {
@@ -177,8 +177,8 @@ func silent(e *perdure.TaskError) *perdure.TaskError {
 	return &quiet
 }
 
-// withheld adds the content of the payload to the batch, and returns a payload that only refers to the
-// content.
+// withheld adds the content of the payload p to the batch, and returns a payload that only refers
+// to the content.
 func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	if p.Bytes == nil {
 		return p

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Streamed blocks are stored under the task or run that writes them, which is called their source. The key
-// of a source has 24 bytes. The first 16 are the id of the task, or zeros for the agent itself. The other 8
-// are the number of the attempt, or the agent's fence.
+// Streamed blocks are stored under the task or run that writes them, which is called their source.
+// The key of a source has 24 bytes. The first 16 are the id of the task, or zeros for the agent
+// itself. The other 8 are the number of the attempt, or the fence of the agent's claim.
 
 // sourceOf returns the execution to which a frame belongs, and the key of its source. Both are empty if the
 // frame has no lease.
@@ -103,7 +103,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 			}
 		}
 		p, next, err := at.add(source, f)
-		// The text before the frame is missing. The server refuses such a frame.
+		// The text before the frame is missing, so the server refuses the frame.
 		if perdure.IsCode(err, perdure.Conflict) {
 			continue
 		}

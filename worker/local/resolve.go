@@ -65,7 +65,7 @@ func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	return d.content(ctx, x.ID, &x.Output, x.OutputBlob)
 }
 
-// taskErrorName returns the name under which the store has the error message of a task's attempt.
+// taskErrorName returns the name under which the store keeps the error message of a task's attempt.
 func taskErrorName(task uuid.UUID, attempt int) string {
 	return fmt.Sprintf("error:%s:%d", task, attempt)
 }

@@ -183,7 +183,7 @@ func (w *writer) end() {
 	<-w.ended
 }
 
-// close closes the connection of the writer. The caller has called end.
+// close closes the database connection of the writer. The caller has called end.
 func (w *writer) close() error {
 	for _, stmt := range w.stmts {
 		_ = stmt.Close() // closing errors do not matter: the connection is closed next
@@ -316,9 +316,9 @@ func (w *writer) inTransaction() bool {
 	return err != nil
 }
 
-// outcome returns the error that the caller of a failed write gets. On a full disk, it frees space and
-// returns unavailable. It returns an error that has a code unchanged. After any other error, it stops
-// writing and returns internal.
+// outcome returns the error that the caller of a failed write gets. On a full disk, it frees space
+// and returns unavailable. If err has a code, it returns err unchanged. After any other error, it
+// stops writing and returns internal.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

@@ -23,7 +23,7 @@ const (
 )
 
 // addresses are the configured addresses of servers that share one store. The type is also the gRPC
-// resolver, because a host name may stand for several IP addresses.
+// resolver, because one host name may have several IP addresses.
 type addresses struct {
 	given []string
 	// seed determines the order in which this client tries the addresses. It is random, so that the clients

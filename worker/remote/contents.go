@@ -38,7 +38,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	}
 }
 
-// contentServer serves the contents for which the server asks over one stream.
+// contentServer serves, over one stream, the contents for which the server asks.
 type contentServer struct {
 	ctx     context.Context
 	source  perdure.ContentSource
@@ -163,7 +163,8 @@ func (s *contentServer) stream(ctx context.Context, a *contentRequest) error {
 	}
 	defer func() { _ = content.Close() }() // the content was only read
 	for {
-		// Each piece has a buffer of its own, because gRPC may still read the one of the previous message.
+		// Each piece has a buffer of its own, because gRPC may still read the buffer of the
+		// previous message.
 		buf := make([]byte, perdure.BlobChunk)
 		n, err := io.ReadFull(content, buf)
 		if n > 0 {

@@ -21,8 +21,8 @@ import (
 // because the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError stores the last error of a try to connect, for Dial. gRPC itself reports that error only to
-// calls.
+// lastError stores the error of the last try to connect, for Dial. gRPC itself reports that error
+// only to calls.
 type lastError struct {
 	mu  sync.Mutex
 	err error
@@ -111,7 +111,7 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// ended reports whether err means that a context ended.
+// ended reports whether err means that a context has ended.
 func ended(err error) bool {
 	code := status.Code(err)
 	return code == grpccodes.Canceled || code == grpccodes.DeadlineExceeded ||

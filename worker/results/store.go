@@ -20,7 +20,7 @@ import (
 const (
 	// DefaultBytes is the default limit of a Store's disk space in bytes.
 	DefaultBytes = 256 << 20
-	// DefaultAge is how old a result becomes by default before a Store removes it.
+	// DefaultAge is the default age at which a Store removes a result.
 	DefaultAge = 24 * time.Hour
 	// block is the unit, in bytes, to which file sizes are rounded up, because a file system allocates
 	// whole blocks.

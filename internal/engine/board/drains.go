@@ -32,7 +32,8 @@ type drain struct {
 	polled perdure.Time
 }
 
-// Draining reports whether the worker was chosen to become idle, and records the time of its poll.
+// Draining reports whether the worker was chosen to become idle, and records now as the time of its
+// last poll.
 func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +56,8 @@ func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *r
 		delete(b.chosen, x.ID)
 	}
 	if waits == nil {
-		// Another worker claimed the execution that this worker was chosen for, or the execution
-		// ended.
+		// Another worker has claimed the execution for which this worker was chosen, or the
+		// execution has ended.
 		for id, d := range b.chosen {
 			if d.worker == worker {
 				delete(b.chosen, id)

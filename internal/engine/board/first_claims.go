@@ -21,7 +21,7 @@ type FirstClaims struct {
 	until  perdure.Time
 }
 
-// FirstClaims returns the FirstClaims for one poll of the worker.
+// FirstClaims returns a FirstClaims for one poll of the worker.
 func (b *Keepers) FirstClaims(worker uuid.UUID) *FirstClaims {
 	return &FirstClaims{board: b, worker: worker}
 }
@@ -54,7 +54,7 @@ func (f *FirstClaims) Over() time.Duration {
 }
 
 // keptElsewhere reports whether a worker other than the given one keeps the execution's goroutine,
-// has reported so since the given time, and has an open poll.
+// has reported that after the time since, and has an open poll.
 func (b *Keepers) keptElsewhere(execution, worker uuid.UUID, since perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

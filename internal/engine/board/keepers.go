@@ -40,14 +40,14 @@ type Clock interface{ Now() perdure.Time }
 // heartbeat counts as kept for the duration of a lease.
 func NewKeepers(c Clock, lease time.Duration) *Keepers { return &Keepers{clock: c, lease: lease} }
 
-// goroutineKeeper is a worker that keeps goroutines or has open polls.
+// goroutineKeeper is what is known about a worker that keeps goroutines or has open polls.
 type goroutineKeeper struct {
 	heard perdure.Time // time of the newest heartbeat or commit that named kept goroutines
 	keeps map[uuid.UUID]parkedGoroutine
 	polls []*Poll
 }
 
-// parkedGoroutine is a goroutine that a worker keeps.
+// parkedGoroutine is the state of a goroutine that a worker keeps.
 type parkedGoroutine struct {
 	perdure.Kept
 	whole bool // only the field At of Kept is known, so a claim must contain all data
@@ -103,14 +103,14 @@ func (b *Keepers) Keep(execution uuid.UUID, k perdure.Kept, now perdure.Time) {
 	b.keeper[execution] = k.WorkerID
 }
 
-// Resumed removes an execution that has been claimed.
+// Resumed removes what is recorded about an execution, because it has been claimed.
 func (b *Keepers) Resumed(execution uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drop(execution)
 }
 
-// drop removes the keeper of the execution; b.mu must be held.
+// drop removes what is recorded about the goroutine of the execution; b.mu must be held.
 func (b *Keepers) drop(execution uuid.UUID) {
 	if worker, kept := b.keeper[execution]; kept {
 		delete(b.keeper, execution)
@@ -119,9 +119,9 @@ func (b *Keepers) drop(execution uuid.UUID) {
 	}
 }
 
-// Claimed removes an execution that a poll of the worker has claimed. It returns the state of the
-// execution's goroutine, if this worker keeps it. Otherwise, or if the state is not completely
-// known, it returns nil.
+// Claimed removes what is recorded about an execution, because a poll of the worker has claimed it.
+// It returns the state of the execution's goroutine, if this worker keeps it. Otherwise, or if the
+// state is not completely known, it returns nil.
 func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.Kept {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,8 @@ func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.Kept {
 	return kept
 }
 
-// Discarded removes goroutines that a worker has discarded.
+// Discarded removes what is recorded about goroutines that the worker has discarded. The ids are
+// those of their executions.
 func (b *Keepers) Discarded(worker uuid.UUID, ids []uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -165,7 +166,7 @@ func (b *Keepers) Close(o *Poll) {
 	b.tidy(o.WorkerID)
 }
 
-// forget removes all goroutines that the worker keeps; b.mu must be held.
+// forget removes what is recorded about the goroutines of the worker; b.mu must be held.
 func (b *Keepers) forget(worker uuid.UUID) {
 	p := b.workers[worker]
 	if p == nil {
@@ -186,7 +187,7 @@ func (b *Keepers) tidy(worker uuid.UUID) {
 	}
 }
 
-// Sweep removes the goroutines of workers that have reported none since the given time.
+// Sweep removes the goroutines of workers that have reported none after the time before.
 func (b *Keepers) Sweep(before perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

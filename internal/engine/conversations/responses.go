@@ -22,9 +22,9 @@ func (c *Conversations) HideResponse(ctx context.Context, org string, execution 
 	return err
 }
 
-// EndResponse stores the history of a response: hashes of the conversation up to the response's
-// end, as its client knows the conversation. If a history is stored already, nothing changes.
-// Error: not_found.
+// EndResponse stores the history of a response: hashes of the conversation up to the end of the
+// response, in the form in which the client knows the conversation. If a history is stored already,
+// nothing changes. Error: not_found.
 func (c *Conversations) EndResponse(ctx context.Context, org string, execution uuid.UUID, end store.ResponseEnd) error {
 	_, err := c.one(ctx, store.Command{
 		Name: "end response", Lane: store.LaneCommits, Org: org, Execution: execution,

@@ -23,8 +23,8 @@ import (
 )
 
 // RandomLocalQuestions asks, answers, edits, withdraws and ends questions of a LOCAL execution at
-// random, while its worker comes and goes, and compares the stored and the shown questions with the
-// model after each step.
+// random, while its worker connects and disconnects. After each step, it compares the stored
+// questions, and the questions as clients see them, with the model.
 func RandomLocalQuestions(t *testing.T, open opentest.Opener) {
 	if strings.HasSuffix(t.Name(), "/postgres") {
 		longtest.Checks(t, 5, 20)
@@ -58,7 +58,7 @@ type localMachine struct {
 	erased map[uuid.UUID]bool
 }
 
-// shelf is a worker's store of contents.
+// shelf is a worker's store of contents, in memory.
 type shelf struct {
 	mu  sync.Mutex // guards all
 	all map[perdure.Hash][]byte

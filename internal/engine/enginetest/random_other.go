@@ -176,8 +176,8 @@ func (m *machine) compareTasks(x *execution) {
 	}
 }
 
-// comparePath checks the entries of the conversation. After the model's last entry there may be
-// results that closed open tool calls at the end of the execution.
+// comparePath checks the entries of the conversation. After the last entry of the model, there may
+// be results that the end of the execution has added for open tool calls.
 func (m *machine) comparePath(x *execution, got *perdure.Execution) {
 	m.Helper()
 	if got.EntryCount != int64(len(x.entries)+x.closing) {

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Kinds implements the commands on kinds, and the checks. [New] creates one.
+// Kinds implements the commands on kinds, and the checks of requests against the registered kinds.
+// [New] creates one.
 type Kinds struct {
 	// Schemas caches compiled JSON schemas. Checks outside this package use the cache, too.
 	Schemas      Schemas
@@ -46,7 +47,7 @@ func New(c Config) *Kinds {
 // noWorkerYet is the time after which a client should try again if no worker has registered yet.
 const noWorkerYet = time.Second
 
-// errNoWorker returns the error for a request of an org in which no worker has registered an agent
+// errNoWorker returns the error of a request to an org in which no worker has registered an agent
 // yet. The client should repeat the request.
 func errNoWorker() error {
 	const what = "no worker of this org has registered yet; start one with perdure worker, or ask again"

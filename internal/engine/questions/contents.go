@@ -66,7 +66,7 @@ func (s *Questions) Show(ctx context.Context, org string, questions ...*perdure.
 	return context.Cause(ctx)
 }
 
-// withheldBytes returns the size of a question's contents that only the worker has.
+// withheldBytes returns the size of those contents of a question that only the worker has.
 func withheldBytes(q *perdure.Question) (size int64) {
 	if q.Withheld != nil {
 		size += q.Withheld.Bytes
@@ -93,7 +93,7 @@ func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *p
 	markWithheld(q)
 }
 
-// markWithheld replaces the references of a question, which are only for the server, by marks for
+// markWithheld replaces the references in a question, which are only for the server, by marks for
 // clients.
 func markWithheld(q *perdure.Question) {
 	if q.Withheld != nil {

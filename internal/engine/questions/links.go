@@ -95,7 +95,7 @@ var ErrLinkEnded = rules.ErrLinkEnded
 // Linked is the question that a link leads to, with the key that answers it.
 type Linked struct {
 	store.Link
-	// Question is the question. If it is open, it is completed as by Show.
+	// Question is the question of the link. If it is open, it has its contents, as after Show.
 	Question *perdure.Question
 	// Open reports whether the key may answer now. It is false if the question is decided, if the
 	// link was used, or if the question excludes the key.

@@ -13,8 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/rules/validate"
 )
 
-// Content is one content of a commit or of a task's result, with the name of the field that
-// contains it.
+// Content is one content of a commit or of a task's result, and how it is checked.
 type Content struct {
 	Field string // name of the field in errors
 	perdure.Payload

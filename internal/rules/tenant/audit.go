@@ -23,8 +23,9 @@ func (c Change) record(now perdure.Time) *perdure.AuditRecord {
 	return &perdure.AuditRecord{At: now, Actor: c.Actor, Action: c.Action, Org: c.Org}
 }
 
-// key returns the audit record of a change of an API key; before is nil for a new key. The hashes
-// of the row in the record do not include the hash of the key's secret.
+// key returns the audit record of a change of an API key; before is nil for a new key. The record
+// has hashes of the row before and after the change. They do not cover the hash of the key's
+// secret.
 func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectID, r.SubjectName, r.After = idOf(after.ID), after.Name, sumOf(after)
@@ -35,8 +36,8 @@ func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.Au
 }
 
 // session returns the audit record of the start or the end of a session; before is nil at the
-// start, after is nil at the end. The hashes of the row in the record do not include the hashes of
-// the session's secrets.
+// start, after is nil at the end. The record has hashes of the row before and after. They do not
+// cover the hashes of the session's secrets.
 func (c Change) session(now perdure.Time, before, after *perdure.Session) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -76,8 +77,8 @@ func (c Change) definition(now perdure.Time, before, after *perdure.Definition) 
 }
 
 // webhook returns the audit record of a webhook's change; before is nil for a new webhook. The
-// hashes of the row in the record do not include the secrets. The name in the record is the URL
-// without its query, which may contain a secret.
+// record has hashes of the row before and after the change. They do not cover the secrets. The name
+// in the record is the URL without its query, which may contain a secret.
 func (c Change) webhook(now perdure.Time, before, after *perdure.Webhook) *perdure.AuditRecord {
 	r := c.record(now)
 	name, _, _ := strings.Cut(after.URL, "?")

@@ -68,7 +68,7 @@ type BulkTurn struct {
 	Action    uuid.UUID
 	At        int // number of the execution in the action, from 0
 	Execution uuid.UUID
-	// Retry is the signal that the action retry sends.
+	// Retry is the signal that an action with the command retry sends.
 	Retry rules.NewSignal
 }
 
@@ -112,8 +112,8 @@ func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes,
 	return ch, nil
 }
 
-// actOn returns the changes that the action makes to an execution; nil if the action has no effect
-// on it.
+// actOn returns the changes that the action a makes to one execution; nil if it has no effect on
+// that execution.
 func actOn(s *store.State, cfg rules.Config, a *perdure.BulkAction, t BulkTurn) (*store.Changes, error) {
 	if s.Execution == nil || !a.Takes(s.Execution) {
 		return nil, nil

@@ -22,8 +22,8 @@ func outputsBefore(k store.Kind) []store.KindOutput {
 }
 
 // knownOutputs returns the registered output schema, followed by those that were known before. It
-// drops schemas that no worker has registered for SignalTTL, and the oldest over the limit. If no
-// schema remains, the result is empty.
+// drops schemas that no worker has registered for SignalTTL, and the oldest ones above
+// maxKnownOutputs. If no schema remains, the result is empty.
 func knownOutputs(registered json.RawMessage, before []store.KindOutput, now perdure.Time) []store.KindOutput {
 	all := []store.KindOutput{{Schema: registered, SeenAt: now}}
 	some := len(registered) > 0

@@ -36,15 +36,15 @@ type Stream struct {
 	failures int  // number of consecutive frames that the server could not store
 }
 
-// terminal is one output of a command: stdout or stderr. Its fields are the open block of the output, and
-// the bytes at its end that are an incomplete character.
+// terminal is one output of a command: stdout or stderr. It contains the open block of the output,
+// and the bytes of an incomplete character at the end of the output.
 type terminal struct {
 	block *block
 	part  []byte
 }
 
 // whole returns p with each invalid byte replaced by U+FFFD. It replaces bytes one by one, so that
-// the text does not depend on how it was split into calls.
+// the result does not depend on how the output was split into calls.
 func whole(p []byte) []byte {
 	if utf8.Valid(p) {
 		return p
@@ -290,8 +290,8 @@ func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// Leave adds block ends to the result of the next Flush. The caller uses it if a commit with the ends that
-// Flush returned was not stored.
+// Leave adds block ends to the result of the next Flush. The caller uses it if Flush has returned
+// these ends for a commit that was not stored.
 func (st *Stream) Leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()

@@ -314,8 +314,8 @@ func (st *Stream) putOff(err error) {
 // errClosed is the error of a source after Streams.Close.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")
 
-// logOf returns a logger whose lines have the execution and the attempt of the task or, if task is nil, the
-// fence of the agent's lease.
+// logOf returns a logger whose lines name the execution and the attempt of the task. If task is
+// nil, they name the execution and the fence of the agent's lease.
 func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
 	if task != nil {
 		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)
