@@ -176,8 +176,9 @@ func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	p.makeRoom()
 }
 
-// trim drops the beginning of the cached path held, if the later part context suffices for all
-// later contexts. It drops nothing if a caller has asked for the whole path, or if less than half
+// trim drops the beginning of the cached path of an execution, if no later context needs it. The
+// parameter held is the cached path, and the parameter context is the part of it that later
+// contexts need. trim drops nothing if a caller has asked for the whole path, or if less than half
 // of the entries would go, so that the rest is seldom copied.
 func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
 	n := len(held.entries)

@@ -57,9 +57,9 @@ func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	return read
 }
 
-// TestContextPathProperty checks random trees, compactions and reads. The entries that the worker's
-// contextPath returns give the same context as the whole path, whatever is cached. That also holds
-// for a server that ignores the query's field Context.
+// TestContextPathProperty checks random trees, compactions and reads. The context that is built
+// from the entries of the worker's contextPath equals the context of the whole path, whatever is
+// cached. That also holds for a server that ignores the query's field Context.
 func TestContextPathProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := &tree{entries: map[uuid.UUID]perdure.Entry{}, earlier: rapid.IntRange(0, 3).Draw(t, "earlier server") == 0}

@@ -80,8 +80,8 @@ func weightOf(h *perdure.EndedHead) int {
 	return n
 }
 
-// giveUp makes the run read no more pages. Records that are on none of the pages read so far must
-// then be requested one by one.
+// giveUp ends the reading of pages by the run. Records that are on none of the pages read so far
+// must then be requested one by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
 // take removes the head and the prefetched contents of a record. It is called when the function has

@@ -200,10 +200,10 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	}
 }
 
-// heard applies what the reply to a heartbeat says about this run. The heartbeat contained the
-// lease lease. The parameter sent is the renewed lease, which began when the heartbeat was sent. If
-// the run has another lease by now, because it was suspended and claimed again, the reply is
-// ignored.
+// heard applies what the reply to a heartbeat says about this run. The parameter lease is the lease
+// that the heartbeat contained. The parameter sent is the renewed lease, which began when the
+// heartbeat was sent. If the run has another lease by now, because it was suspended and claimed
+// again, the reply is ignored.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
@@ -225,8 +225,8 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 }
 
 // dropMoved discards the parked goroutine of r, because the server says that another worker has
-// continued the execution since the commit at. It does nothing if the goroutine is parked at
-// another commit by now.
+// continued the execution. The parameter at is the commit after which the goroutine had parked. If
+// it is parked at another commit by now, dropMoved does nothing.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

@@ -311,8 +311,9 @@ func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedAsker runs an agent that asks two questions, and kills its worker at the write with the
-// number at. It reports whether the kill happened.
+// killedAsker runs an agent that asks two questions, and kills its worker at a write, whose number
+// is the parameter at. If the parameter after is true, that write still arrives. killedAsker
+// reports whether the kill happened.
 func killedAsker(t *testing.T, at int, after bool) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

@@ -104,9 +104,9 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return nil
 }
 
-// put caches the path that consists of held followed by more, and returns that path. If the cache
-// is full, it evicts the least recently used paths. A cached slice is only ever appended to, so
-// callers may still read the slices that they have got.
+// put caches a path that consists of two parts, the parameters held and more, and returns that
+// path. If the cache is full, it evicts the least recently used paths. A cached slice is only ever
+// appended to, so callers may still read the slices that they have got.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -40,8 +40,8 @@ func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	return uuid.Nil, nil
 }
 
-// reports tells whether probable mistakes in the agent's code are reported: if Config.Report is
-// set, or if the worker parks no goroutines, which is a mode for development.
+// reports reports whether the worker reports probable mistakes in the agent's code. It does if
+// Config.Report is set, or if it parks no goroutines, which is a mode for development.
 func (r *run) reports() bool { return r.w.Parked < 0 || r.w.Report != nil }
 
 func (r *run) report(e, stored perdure.Entry) {

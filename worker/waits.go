@@ -35,8 +35,9 @@ const (
 	timedOut   = 1
 )
 
-// waitName returns a short name for a wait, made of the method what and its arguments parts. Only
-// waits with the same what and parts have the same name.
+// waitName returns a short name for a wait. It is made of the parameter what, which is the sort of
+// the wait, and its arguments, the parameter parts. Only waits with the same what and parts have
+// the same name.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
@@ -116,8 +117,8 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends the run until the futures meet the condition how. It returns the results of
-// those futures whose results are known then.
+// awaitMet suspends the run until the futures meet a condition, the parameter how. It returns the
+// results of those futures whose results are known then.
 func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -146,9 +147,9 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the results of a wait whose recorded outcome is that the future with the index
-// i decided it. Futures before it may have ended since. Their results are returned as not ended,
-// because they would change the outcome.
+// awaitAgain returns the results of a wait that, as its recorded outcome says, was decided by the
+// future with the index i. Futures before it may have ended since. Their results are returned as
+// not ended, because they would change the outcome.
 func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -178,7 +179,7 @@ func decides(how agent.How, results []agent.Result) int {
 	return -1
 }
 
-// met reports whether the known results meet the condition how.
+// met reports whether the known results meet a condition, the parameter how.
 func met(how agent.How, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
@@ -196,7 +197,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor returns the stored form of a wait until the futures meet the condition how.
+// waitFor returns the stored form of a wait until the futures meet a condition, the parameter how.
 func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {

@@ -196,8 +196,8 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
-// drains makes the server choose the worker as the one that must become idle, so that an execution
-// can run alone on it.
+// drains calls the method Polled so that the server chooses the worker as the one that must become
+// idle, before an execution can run alone on it.
 func (b *bench) drains(worker uuid.UUID) {
 	now := b.s.Now()
 	b.e.drains.Polled(worker, nil, &rules.AloneWait{Execution: uuid.New(), Since: now.Add(-board.IdlePatience)}, now)

@@ -85,9 +85,9 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 // claim.
 func wakeClaim(l perdure.TaskLease) uuid.UUID { return derive(l.ClaimID, "wake") }
 
-// repeatedFinish gives a repeated request the same reply as the first one. The reply contains the
-// claim that the first request made, as long as that claim is valid. Error: lease_lost, if the task
-// was cancelled or interrupted.
+// repeatedFinish returns the same reply to a repeated request as to the first one. The reply
+// contains the claim that the first request made, as long as that claim is valid. Error:
+// lease_lost, if the task was cancelled or interrupted.
 func repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure.Task) (*store.Changes, error) {
 	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
 		return nil, taskLeaseLost(t.ID)

@@ -99,8 +99,8 @@ func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }
 
-// roomToStore checks that the API key's limit of stored bytes allows additional bytes; more is
-// their number. Error: rate_limited.
+// roomToStore checks that the API key's limit of stored bytes allows additional bytes, whose number
+// is the parameter more. Error: rate_limited.
 func roomToStore(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -109,7 +109,7 @@ func roomToStore(s *store.State, more int64) error {
 }
 
 // roomToRun checks that the API key's limits allow one more running execution, and additional
-// stored bytes; more is their number. Error: rate_limited.
+// stored bytes, whose number is the parameter more. Error: rate_limited.
 func roomToRun(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil

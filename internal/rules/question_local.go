@@ -42,7 +42,7 @@ func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	return d.withhold(ref)
 }
 
-// decisionsStored handles reports of the worker of a LOCAL execution that it has stored the answers
+// decisionsStored handles the reports that the worker of a LOCAL execution has stored the answers
 // to questions. It erases the server's copies of those answers. It ignores a report about an answer
 // that differs from the server's, because the report can be older than the backup from which the
 // server was restored. Errors: as for withhold.

@@ -57,7 +57,7 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 	return ""
 }
 
-// is reports whether by, an element of QuestionTerms.By, names the voter.
+// is reports whether the parameter by, an element of QuestionTerms.By, names the voter.
 func (v Voter) is(by string) bool {
 	return by == string(v.Role) || v.KeyID != nil && by == "key:"+v.KeyID.String()
 }

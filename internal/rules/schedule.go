@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// schedule creates the task c.Tasks[at], or finds a stored task with the same key. If the stored
-// task has ended, its id is added to a, the reply to the commit. Otherwise the stored task
-// continues. Errors: idempotency_key_reused, conflict, permission_denied.
+// schedule creates the task with the index at in c.Tasks, or finds a stored task with the same key.
+// If the stored task has ended, schedule adds its id to a, the reply to the commit. Otherwise the
+// stored task continues. Errors: idempotency_key_reused, conflict, permission_denied.
 func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	n := c.Tasks[at]
 	id := perdure.TaskID(n.Key)
@@ -60,9 +60,9 @@ func expired(x *perdure.Execution, t *perdure.Task) bool {
 	return ttl > 0 && !t.Step && t.CompletedAt != nil && t.CompletedAt.Add(ttl).Reached(x.CheckpointAt)
 }
 
-// renew prepares t to replace the ended task with the same key, before. The attempt numbers
-// continue after the last attempt of that task, because attempt numbers are fences and identify the
-// blocks of the attempts.
+// renew prepares t to replace an ended task with the same key, which is the parameter before. The
+// attempt numbers continue after the last attempt of that task, because attempt numbers are fences
+// and identify the blocks of the attempts.
 func renew(t, before *perdure.Task) {
 	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
 	t.Result = json.RawMessage("null") // replaces the stored result

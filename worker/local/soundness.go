@@ -47,7 +47,8 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 }
 
 // start runs the checks that must be done before the store is used. It checks the whole file if the
-// last check found damage, or if before is true and the file may be damaged.
+// last check found damage. If the file only may be damaged, it checks the whole file if the
+// parameter before is true.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -130,8 +131,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// check runs the check how on a database connection of its own. It returns an internal error if the
-// file is damaged.
+// check runs a check, the parameter how, on a database connection of its own. It returns an
+// internal error if the file is damaged.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
 	if err != nil {

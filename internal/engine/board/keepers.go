@@ -187,7 +187,8 @@ func (b *Keepers) tidy(worker uuid.UUID) {
 	}
 }
 
-// Sweep removes the goroutines of workers that have reported none after the time before.
+// Sweep removes the goroutines of workers whose last report of a goroutine was earlier than the
+// time in the parameter before.
 func (b *Keepers) Sweep(before perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

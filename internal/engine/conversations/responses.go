@@ -49,8 +49,8 @@ func (c *Conversations) CancelResponse(ctx context.Context, org string, executio
 	return accepted, nil
 }
 
-// openAt returns the ids of the open tool calls at the entry at: the calls without a result in the
-// conversation up to that entry.
+// openAt returns the ids of the open tool calls at an entry, the parameter at: the calls without a
+// result in the conversation up to that entry.
 func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
 	var open []string
 	for entry, err := range c.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
@@ -66,9 +66,9 @@ func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]stri
 	return open, nil
 }
 
-// CheckFrom checks from, an entry of another execution after which a new execution continues. It
-// returns the ids of the tool calls without a result at that entry. Errors: not_found,
-// invalid_argument (the other execution is LOCAL).
+// CheckFrom checks the parameter from, the entry of another execution after which a new execution
+// continues. It returns the ids of the tool calls without a result at that entry. Errors:
+// not_found, invalid_argument (the other execution is LOCAL).
 func (c *Conversations) CheckFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
 	if from == nil {
 		return nil, nil

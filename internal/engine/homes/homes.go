@@ -89,16 +89,17 @@ func (hs *Homes) makeRoom() {
 
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
-// Serve makes the worker's contents readable from source until ctx ends, and returns the cause of
-// the end. If a worker has several connections, the newest one is used, because an old one may be
-// broken without the server's knowledge.
+// Serve sets source as the place from which the worker's contents are read, until ctx ends. It
+// returns the cause of the end. If a worker has several connections, the newest one is used,
+// because an old one may be broken without the server's knowledge.
 func (hs *Homes) Serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
 	defer hs.ServeContents(org, worker, source)()
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// ServeContents makes the worker's contents readable from source until end is called.
+// ServeContents sets source as the place from which the worker's contents are read, until end is
+// called.
 func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &contentConnection{source}
 	hs.at(key, hs.store.Now(), func(h *home) { h.served = append(h.served, mine) })

@@ -118,8 +118,8 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 	return first
 }
 
-// FitOutput makes the check against the output schemas of the execution's kind a part of all. It
-// changes the last element, the output, if the commit completes the execution.
+// FitOutput adds the check against the output schemas of the execution's kind to the output, if the
+// commit completes the execution. The output is the last element of the parameter all.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {

@@ -95,9 +95,9 @@ func callArguments(call perdure.Part) []byte {
 	return []byte("{}")
 }
 
-// otherDetails returns an error if the question names a tool call, and the hash of the call's
-// arguments is not seen, the hash that the voter has sent. The worker that asked has stated that
-// hash, but people are shown the arguments themselves. Error: details_changed.
+// otherDetails returns an error if the question names a tool call whose arguments do not have the
+// hash that the voter has sent, the parameter seen. The worker that asked has stated that hash, but
+// people are shown the arguments themselves. Error: details_changed.
 func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
 	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil

@@ -114,7 +114,7 @@ func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	return disable(s, by, "it had more than 10,000 undelivered events"), nil
 }
 
-// disable disables the webhook; why is the reason that is stored.
+// disable disables the webhook; the parameter why is the reason that is stored.
 func disable(s *store.State, by Change, why string) *store.Changes {
 	before, w := *s.Webhook, s.Webhook
 	w.Enabled, w.DisabledReason, w.UpdatedAt, w.Version = false, why, s.Now, w.Version+1

@@ -59,9 +59,8 @@ func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, tempo
 }
 
 // Open adds a source for an attempt of a task or for a claim of an execution. The function lost is
-// called if the server says that the lease is lost. As long as ctx has not ended, a source with
-// much unsent output makes the code wait; after that, it drops output. The caller ends the source
-// with Close.
+// called if the server says that the lease is lost. A source with much unsent output makes the code
+// wait; after the end of ctx, it drops output instead. The caller ends the source with Close.
 func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
 	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
