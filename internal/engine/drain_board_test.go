@@ -176,8 +176,8 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatal("the worker that is to get idle got more")
 	}
-	// The reply to the end of a task does not contain the woken execution, because the chosen
-	// worker must become idle.
+	// The end of its task wakes an execution. The reply does not contain a claim of this execution,
+	// because the server has chosen the worker to become idle.
 	ids := one.schedule("1")
 	one.suspend(perdure.WaitTask(ids[0]))
 	f := done(b.taskClaim(), "1")

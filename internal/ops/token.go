@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// TokenFile returns the path of the file with the token for profiles. It is in the data directory,
+// TokenFile returns the path of the file with the token for profiles of the process (pprof). It is in the data directory,
 // which tools cannot read.
 func TokenFile(data string) string { return filepath.Join(data, "ops-token") }
 

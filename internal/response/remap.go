@@ -27,7 +27,8 @@ const (
 	ItemReplaced EventKind = "replaced"
 )
 
-// Item identifies an item: its id, and members that distinguish items with the same placeholder.
+// Item identifies an item of a response: its id, and members that distinguish items to which a model
+// has given the same placeholder as id.
 type Item struct {
 	ID   string
 	Type ItemType

@@ -36,7 +36,7 @@ type Options struct {
 	Dir string
 	// Unconfined makes commands run without Landlock and bubblewrap, even if these are available.
 	Unconfined bool
-	// OwnSockets lets commands create Unix sockets, in namespaces of their own.
+	// OwnSockets lets commands create Unix sockets. Each command then runs in namespaces of its own.
 	OwnSockets bool
 	Net        Net
 	Limits     group.Limits
