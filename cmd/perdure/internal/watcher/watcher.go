@@ -232,10 +232,19 @@ func (w *Watcher) endStatus(e client.Event) perdure.Status {
 }
 
 // ShowResult shows the current state of the run.
-func (w *Watcher) ShowResult(ctx context.Context) error {
+func (w *Watcher) ShowResult(ctx context.Context) error { return w.showResult(ctx, false) }
+
+// ShowLeft shows the current state of the run at the end of a chat. If the run works, it also shows how to
+// continue with it.
+func (w *Watcher) ShowLeft(ctx context.Context) error { return w.showResult(ctx, true) }
+
+func (w *Watcher) showResult(ctx context.Context, left bool) error {
 	r, err := lookup.ReadResult(ctx, w.RunConn.Conn, w.id)
 	if err != nil {
 		return err
+	}
+	if left && !r.Status.Terminal() && len(r.WaitsFor)+len(r.Questions) == 0 {
+		r.Next = w.continueCommands()
 	}
 	if err := w.View.Result(r); err != nil {
 		return err
@@ -244,6 +253,16 @@ func (w *Watcher) ShowResult(ctx context.Context) error {
 		return setup.ExitWith(r.ExitCode)
 	}
 	return nil
+}
+
+// continueCommands returns the commands with which to continue a run that works. Without the worker of this
+// process, nothing happens in its private queue that perdure tail could show.
+func (w *Watcher) continueCommands() []string {
+	id := w.id.String() + w.ServerFlags
+	if w.HasWorker {
+		return []string{"the run stops here and is kept", "go on with it:  perdure chat " + id, "end it:         perdure cancel " + id}
+	}
+	return []string{"the run goes on at the server", "watch it:       perdure tail " + id, "go on with it:  perdure chat " + id}
 }
 
 // PrintInterrupted prints how to continue the run that the user has left.
