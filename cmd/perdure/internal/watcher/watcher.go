@@ -34,11 +34,13 @@ type Watcher struct {
 	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
 	Session Session
 
-	id     uuid.UUID
-	input  *terminal.LineReader
-	steps  *stepFeed // nil if steps are not shown
-	unsent *client.SignalRequest
-	stops  atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
+	id    uuid.UUID
+	input *terminal.LineReader
+	steps *stepFeed // nil if steps are not shown
+	// unsent is the line that was read and could not be sent yet, and signalID the id of its signal; "" if there
+	// is none.
+	unsent, signalID string
+	stops            atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 }
 
 // Session is a chat with an input line. It reads what the user types in place of the watcher.
@@ -81,8 +83,12 @@ func (w *Watcher) Started(x *perdure.Execution) {
 
 // FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
 // determines the exit code. If the server was in the process of another run and that process ends,
-// FollowToEnd reconnects.
+// FollowToEnd reconnects. In a chat, it says which typed line was not sent.
 func (w *Watcher) FollowToEnd(ctx context.Context) error {
+	return w.ReportUnsent(ctx, w.followToEnd(ctx))
+}
+
+func (w *Watcher) followToEnd(ctx context.Context) error {
 	if v, ok := w.View.(*terminal.TextView); ok {
 		v.AsksInPlace = w.asks()
 	}
