@@ -326,8 +326,8 @@ func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 type Gate struct {
 	// SHA256 is the hash of the policies' JSON.
 	SHA256 Hash `json:"sha256"`
-	// Tools are the elements of ApprovalRule.Tools of the rules that do not simply allow a call. A
-	// task whose kind matches one of them needs a [Clearance].
+	// Tools contains the tool names and patterns of all rules except those that allow a call without
+	// any condition on the worker. A task whose kind matches one of them needs a [Clearance].
 	Tools []string `json:"tools"`
 	// Policies are the execution's policies. They are nil for an execution of the react agent,
 	// because its input contains them.

@@ -57,7 +57,7 @@ func WaitSignal(pattern string) Wait { return Wait{Signal: pattern} }
 // WaitTask returns a wait for the end of a task.
 func WaitTask(id uuid.UUID) Wait { return Wait{Task: &id} }
 
-// WaitTaskOn returns a wait for an end of a task that meets the condition on.
+// WaitTaskOn returns a wait that is met if the task ends in the way that the argument on names.
 func WaitTaskOn(id uuid.UUID, on TaskCondition) Wait { return Wait{Task: &id, On: on} }
 
 // WaitQuestion returns a wait for the decision about a question.
@@ -175,9 +175,9 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of w in which a Timer replaces each After. The due time of a timer comes from
-// the record asked if it has one for this name, else it is now plus After. At also returns asked
-// with the new due times added. The argument now is the current time of the store.
+// At returns a copy of w in which a Timer replaces each After. If the record asked has a due time
+// under the name of the timer, that time is used. Otherwise the due time is now plus After, and is
+// added to the returned record. The argument now is the current time of the store.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {

@@ -68,8 +68,8 @@ func TestAnEditedTaskIsATaskOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestAGuardedTaskHasNoKeyTTL checks that a task that a policy guards cannot have a KeyTTL, because
-// it would then run again under the approval of the first task.
+// TestAGuardedTaskHasNoKeyTTL checks that a task that a policy guards cannot have a KeyTTL. With a
+// KeyTTL, a later task with the same key could run under the approval of the first one.
 func TestAGuardedTaskHasNoKeyTTL(t *testing.T) {
 	got, runs := refundsOf(t, nil, func(ctx agent.Context) ([]int, error) {
 		_, err := agent.Approved(ctx, "refund", 1, agent.Key("daily"), agent.KeyTTL(time.Hour))

@@ -37,8 +37,9 @@ func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.S
 	}
 }
 
-// resumed calls once, which reads a stream, and calls it again after each error that may be temporary.
-// It returns nil when once returns nil, or when the reader has left its loop.
+// resumed reads streams until one ends without an error, or until the reader has left its loop; it
+// then returns nil. The function once reads one stream. After each error of once that may be
+// temporary, resumed pauses and calls once again.
 func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bool, err error)) error {
 	for tries := 0; ; tries++ {
 		got, err := once(ctx)

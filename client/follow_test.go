@@ -202,8 +202,8 @@ func TestFollowHeedsRetryAfterAndJitters(t *testing.T) {
 	}
 }
 
-// TestFollowEndsWhenItIsRefused checks that errors that another attempt cannot correct end Follow
-// without a pause.
+// TestFollowEndsWhenItIsRefused checks that Follow ends without a pause after an error that another
+// attempt cannot correct.
 func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		400: perdure.InvalidArgument, 401: perdure.Unauthenticated, 403: perdure.PermissionDenied, 404: perdure.NotFound,
