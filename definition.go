@@ -282,6 +282,6 @@ type APIKey struct {
 	// Operator marks the token of a data directory. That token may act in every org, and may create,
 	// disable and enable orgs.
 	Operator bool `json:"-"`
-	// Use is the part of the key's limits that is used. It is set only in lists of keys.
+	// Use says how much of the key's limits is used. It is set only in lists of keys.
 	Use *KeyUse `json:"use,omitempty"`
 }

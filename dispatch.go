@@ -128,8 +128,8 @@ type KindSpec struct {
 	Kind        string          `json:"kind"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	// OutputSchema is the JSON Schema of the output of an agent, or of the result of a task; nil
-	// accepts every value. An output that does not fit fails the execution or task.
+	// OutputSchema is the JSON Schema of an agent's output or a task's result; nil accepts every
+	// value. An output that does not fit fails the execution or task.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// Tags are words by which clients filter lists of kinds. See CheckTags.
 	Tags []string `json:"tags,omitempty"`

@@ -109,8 +109,8 @@ type Context interface {
 	// commit. Tasks of equal kind and input are one task with one result, unless Instance
 	// distinguishes them.
 	Schedule(kind string, input any, opts ...TaskOption) Future
-	// Await waits for the tasks of the futures as the argument how says, and returns the state of
-	// each task. It blocks.
+	// Await waits until the tasks of the futures meet the given condition, such as All, and returns
+	// the state of each task. It blocks.
 	Await(how How, futures ...Future) ([]Result, error)
 	// Peek returns the state of a task without waiting for its end. If a commit follows the call, a
 	// function that is entered again gets the same state from Peek as before. Peek does not commit.
@@ -176,10 +176,10 @@ type Context interface {
 	OnEnd(fn func(perdure.Status))
 }
 
-// Stream sends content to clients while it grows. The content is stored in the background. All of it is
-// stored before the next commit of the execution or, if a task streams it, before the end of the task's
-// attempt. Any goroutine may call the methods of a Stream. Methods that add text wait while too much
-// text has not been sent.
+// Stream sends content to clients while it grows. The content is stored in the background. All of
+// it is stored before the next commit of the execution or, if a task streams it, before the end of
+// the task's attempt. Any goroutine may call the methods of a Stream. Methods that add text wait
+// while too much earlier text is still unsent.
 type Stream interface {
 	// Text and Thinking append to the text and the thinking of the current message.
 	Text(s string)

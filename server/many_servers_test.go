@@ -63,7 +63,7 @@ func TestReadersGoFromServerToServer(t *testing.T) {
 	}
 }
 
-// again calls change repeatedly until stop is called or the test ends.
+// again calls the function change repeatedly until stop is called or the test ends.
 func (f *fleet) again(change func()) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -286,8 +286,8 @@ func (s *Server) fail(err error) {
 // data directory releases the worker's leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read content that only a worker stores, even if the worker does
-// not run. Calling end stops that.
+// ServeContents lets clients of an org read content that only a worker stores, even if the worker
+// does not run. The returned function ends this.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.Homes().ServeContents(org, worker, source)
 }
