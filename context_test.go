@@ -128,7 +128,8 @@ func TestContextOfRefuses(t *testing.T) {
 	}
 }
 
-// TestContextEntryMessage checks what a model sees of a rewritten message and of a long result.
+// TestContextEntryMessage checks which message a model gets for an entry of its context. Thinking is
+// left out if earlier messages were rewritten, and a long tool result is cut.
 func TestContextEntryMessage(t *testing.T) {
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "c", Name: "n", RawArguments: "{}", ThinkingSignature: "s"}
 	thought := perdure.Part{Type: perdure.PartThinking, Thinking: "hm", ThinkingSignature: "s"}

@@ -97,7 +97,8 @@ func TestChaosOnSQLite(t *testing.T) {
 	endure(t, size)
 }
 
-// endure runs one plan under load, and checks the results at the end.
+// endure runs agents while the faults of one chaos.Plan occur. At the end it checks the results of the
+// agents.
 func endure(t *testing.T, size chaosSize) {
 	t.Helper()
 	size = size.changed(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// answersKilled is the number of model answers whose worker each variant of the test kills: after the
-// answer's last byte has arrived, and before the server has acknowledged the answer. PERDURE_ANSWER_KILLS
-// overrides it.
+// answersKilled is the number of model answers that lose their worker in each variant of the test. The
+// worker is killed after the answer's last byte has arrived, and before the server has acknowledged the
+// answer. PERDURE_ANSWER_KILLS overrides it.
 const answersKilled = 10
 
 // together is the number of model answers that are complete but not acknowledged at each kill.

@@ -84,7 +84,8 @@ func (t *randomModel) say(ctx context.Context, text string) error {
 	return err
 }
 
-// tell streams an answer in small pieces. Pieces of the arguments of its tool calls alternate.
+// tell streams an answer in small pieces. If the answer has several tool calls, pieces of their
+// arguments are interleaved.
 func (g randomAnswer) tell(turn, calls int) error {
 	for range g.IntN(3) {
 		if err := g.pieces(g.builder.Thinking); err != nil {

@@ -18,18 +18,19 @@ import (
 const (
 	// attackMark, as the first argument, makes the test binary run an attack.
 	attackMark = "__attack"
-	// lastingVar names the environment variable with a folder that is not for temporary files.
+	// lastingVar is the environment variable with the path of a folder that is not for temporary
+	// files.
 	lastingVar = "TOOL_TEST_LASTING"
-	// runFolderVar names the environment variable with a folder in /run that the test's user may
-	// write.
+	// runFolderVar is the environment variable with the path of a folder in /run that the test's
+	// user may write.
 	runFolderVar = "TOOL_TEST_RUN_FOLDER"
 	// ordinary is the id of the user nobody. The tests of attacks run as this user, too, if root
 	// runs the tests.
 	ordinary = 65534
 )
 
-// attackIfAsked runs the attack that the arguments name, if any. It exits with code 0 and the
-// output "reached" if the attack succeeded.
+// attackIfAsked runs the attack that the program's arguments name, if any. If the attack succeeds,
+// it prints "reached" and ends the process with exit code 0.
 func attackIfAsked() {
 	if len(os.Args) < 3 || os.Args[1] != attackMark {
 		return
@@ -75,7 +76,7 @@ func attackStream(family uintptr, name string) error {
 	return unix.Connect(int(fd), addressOf(name))
 }
 
-// attackDatagram creates a socket pair and connects one end to the socket with this name.
+// attackDatagram creates a pair of sockets and connects one end to the socket with this name.
 func attackDatagram(kind int, name string) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
 	if err != nil {
@@ -88,7 +89,7 @@ func attackDatagram(kind int, name string) error {
 	return err
 }
 
-// attackPairs is not an attack: it creates connected pairs, which ordinary programs use.
+// attackPairs is not an attack: it creates connected pairs of sockets, which ordinary programs use.
 func attackPairs() error {
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC, unix.SOCK_STREAM | unix.SOCK_NONBLOCK} {
 		pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
@@ -157,16 +158,16 @@ func attacker(t *testing.T, dir string) string {
 	return path
 }
 
-// eachFence runs fn under each confinement of eachConfinement. It also runs fn without a
-// confinement, where only the system call filter applies.
+// eachFence runs fn under each confinement of eachConfinement, and once without a confinement,
+// where only the system call filter applies.
 func eachFence(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	eachConfinement(t, dir, data, fn)
 	t.Run("none", func(t *testing.T) { fn(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})) })
 }
 
-// TestAttacksOfAnOrdinaryUser runs the tests of attacks as the user nobody if root runs the tests.
-// It checks that they also pass there.
+// TestAttacksOfAnOrdinaryUser runs the tests of attacks as the user nobody if root runs the tests,
+// and checks that they also pass then.
 func TestAttacksOfAnOrdinaryUser(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	if os.Geteuid() != 0 {

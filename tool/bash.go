@@ -36,8 +36,8 @@ func bash() Tool {
 			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed: "+
 			"start servers and the requests to them in one call.",
 		runBash, WithOnLost(perdure.OnLostReport), WithNetwork(),
-		// A call's own timeout ends before this one. The difference is enough to kill the command and to
-		// read the rest of its output.
+		// This timeout of the tool is longer than any timeout that a call may set. The difference is
+		// enough to kill the command and to read the rest of its output.
 		WithTimeout(bashTimeoutMax+30*time.Second))
 }
 
@@ -81,8 +81,9 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	return result(ctx, t.String(), changed, end, timeout)
 }
 
-// announce emits an event which says how this worker confines the commands of a run, and what enforces
-// their limits (boundBy). It does so once for each run and value of boundBy.
+// announce emits an event which says how this worker confines the commands of a run. The event also
+// names the mechanism that enforces their limits: the parameter boundBy. announce does so once for
+// each run and value of boundBy.
 func announce(call *Call, box confine.Confinement, boundBy string) {
 	if !box.Scratch.First(box.Run, boundBy) {
 		return
@@ -94,9 +95,9 @@ func announce(call *Call, box confine.Confinement, boundBy string) {
 	call.emit(e)
 }
 
-// result returns what the model reads about a command: its output, the guarded files that it changed, and
-// how it ended. If ctx was cancelled, the error is the cause of ctx, so that a cancelled call is not taken
-// for a command that ended by itself.
+// result returns what the model reads about a command: its output, the paths that it changed and that
+// programs outside the sandbox use, and how it ended. If ctx was cancelled, the error is the cause of
+// ctx, so that a cancelled call is not taken for a command that ended by itself.
 func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"

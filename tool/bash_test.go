@@ -73,8 +73,8 @@ func TestBashKeepsTheOrderOfBothStreams(t *testing.T) {
 	}
 }
 
-// TestBuiltinToolsWithoutAWorkspace checks that the built-in tools return a result that says so if
-// there is no workspace.
+// TestBuiltinToolsWithoutAWorkspace checks that a call of a built-in tool without a workspace
+// returns a result that says so.
 func TestBuiltinToolsWithoutAWorkspace(t *testing.T) {
 	for _, b := range Builtin() {
 		result, err := b.Run(t.Context(), &Call{Arguments: []byte(`{}`)})

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// TestWatcherTakesOver checks that the command still runs if a control group does not work. An
-// event of the run then says that the watcher enforces its limits.
+// TestWatcherTakesOver checks that a command still runs if its control group does not work. An
+// event of the run then says that the watcher in the worker enforces its limits.
 func TestWatcherTakesOver(t *testing.T) {
 	for name, l := range map[string]Limits{
 		"no files":     {},                          // a folder without the files for limits

@@ -86,7 +86,7 @@ func (v *validator) check(raw json.RawMessage) *Result {
 	return &bad
 }
 
-// maxExplained is the maximum number of schema violations that one error result explains.
+// maxExplained is the maximum number of schema violations that one error result lists.
 const maxExplained = 100
 
 // explain returns a line for each innermost cause of the validation error.

@@ -15,7 +15,7 @@ import (
 )
 
 // eachConfinement runs fn in a workspace under each confinement of bash that this machine supports.
-// If the machine supports none, it fails the test, which would otherwise prove nothing.
+// If the machine supports none, the test fails, because it would not test anything.
 func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	eachConfinementWith(t, dir, WorkspaceOptions{DataDir: data}, fn)
@@ -109,8 +109,8 @@ func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestMaskLeavesTheWorkspaceWritable checks a data directory inside the workspace. The rest of the
-// workspace stays writable if the data directory can be covered, which is tried first.
+// TestMaskLeavesTheWorkspaceWritable checks a data directory inside the workspace. An empty mount
+// covers the data directory, and the rest of the workspace stays writable.
 func TestMaskLeavesTheWorkspaceWritable(t *testing.T) {
 	dir, data := layout(t, "ws/data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})

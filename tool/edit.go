@@ -62,8 +62,8 @@ func substitute(text, old, new string, all bool) (result string, n int, problem 
 	}
 	n = strings.Count(text, old)
 	if n == 0 && strings.Contains(text, "\r\n") && !strings.Contains(old, "\r") {
-		// read-file shows lines without their line endings, so the model does not see that this
-		// file has CRLF.
+		// read-file shows lines without their line endings. So the model does not see that this
+		// file has CRLF, and sends LF.
 		old, new = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(new, "\n", "\r\n")
 		n = strings.Count(text, old)
 	}
@@ -113,8 +113,8 @@ func whereIs(text, old string) string {
 	return "lines " + strings.Join(lines, ", ")
 }
 
-// nearby returns a hint for the model about the place in text that it may have meant: the first line that
-// equals old's first non-blank line, apart from surrounding space, or contains it.
+// nearby returns a hint for the model if text does not contain old: the first line of text that equals
+// the first non-blank line of old, apart from surrounding space, or contains that line.
 func nearby(text, old string) string {
 	wanted := ""
 	for line := range strings.Lines(old) {

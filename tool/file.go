@@ -55,7 +55,8 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 }
 
 // guard returns an error if the open file f is in the data directory or is a secret of this program. It
-// checks where the open file is, not its name, so a symlink that changes in the meantime cannot deceive it.
+// checks the open file itself and not its name, so a symlink that changes in the meantime cannot
+// deceive it.
 func (w *Workspace) guard(f *os.File) error {
 	if slices.ContainsFunc(w.secrets, func(h *hold.File) bool { return h.Is(f) }) {
 		return errSecret

@@ -16,8 +16,8 @@ import (
 // Option is an option of New, which sets fields of the Tool.
 type Option func(*Tool)
 
-// WithOnLost sets what happens to a call whose worker is lost. The default of New is OnLostReport, which is
-// right for tools with side effects.
+// WithOnLost sets what happens to a call if its worker is lost during the call. The default of New is
+// OnLostReport, which is right for tools with side effects.
 func WithOnLost(o perdure.OnLost) Option { return func(t *Tool) { t.OnLost = o } }
 
 // WithBarrier marks the tool as a barrier. A call of it runs alone: after the calls that precede it in the

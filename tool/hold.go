@@ -12,8 +12,8 @@ func HoldDataDir(path string) error {
 }
 
 // HoldSecrets opens files with secrets and keeps them open until this process ends. From then on, tools
-// cannot use these files in workspaces whose Secrets are these paths, even if the files are moved. It skips
-// a file that does not exist.
+// cannot use these files in workspaces whose Secrets are these paths, even if the files are moved.
+// HoldSecrets skips a path at which no file exists.
 func HoldSecrets(paths []string) error {
 	_, err := hold.Secrets(paths)
 	return err

@@ -62,8 +62,8 @@ func TestLimitsAreChecked(t *testing.T) {
 }
 
 // TestCachesAreTheRunsOwn checks that a command's changes to toolchain caches and installation
-// folders are not visible to the user. With mounts, the next command of the same run sees the
-// changes, and commands of other runs do not.
+// folders are not visible to the user. If commands have mount namespaces, the next command of the
+// same run sees the changes, and commands of other runs do not.
 func TestCachesAreTheRunsOwn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
@@ -119,8 +119,9 @@ func TestCachesShowNoDataDirectory(t *testing.T) {
 	})
 }
 
-// TestFilesThatRunLater checks files that programs outside the sandbox later run. With mounts or
-// bubblewrap, commands cannot change these files. Without them, the changes are reported.
+// TestFilesThatRunLater checks files in the workspace that programs outside the sandbox later run.
+// In a mount namespace of its own, or under bubblewrap, a command cannot change these files.
+// Otherwise the changes are reported.
 func TestFilesThatRunLater(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
@@ -176,8 +177,8 @@ func contentOr(path string) string {
 	return string(raw)
 }
 
-// TestARunIsToldItsFenceOnce checks that only the first workspace that calls of a run open emits an
-// event that describes the confinement.
+// TestARunIsToldItsFenceOnce checks a run with two calls, each of which opens a workspace. Only the
+// first call emits an event that describes the confinement.
 func TestARunIsToldItsFenceOnce(t *testing.T) {
 	dir, data := layout(t, "data")
 	s := openScratch(t)
@@ -199,7 +200,8 @@ func TestARunIsToldItsFenceOnce(t *testing.T) {
 	}
 }
 
-// TestRequiredConfinement checks that ConfineRequire refuses a workspace that cannot be confined.
+// TestRequiredConfinement checks that with ConfineRequire, OpenWorkspace returns an error if
+// commands cannot be confined.
 func TestRequiredConfinement(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Confine: ConfineRequire})
 	if w.Confinement() == "none" {

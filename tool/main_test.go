@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// workerVar names the environment variable that makes the test binary a worker that dies during a
+// workerVar is the environment variable that makes the test binary a worker that dies during a
 // call. See TestProcessGroupDiesWithItsWorker.
 const workerVar = "TOOL_TEST_WORKER"
 
@@ -128,7 +128,7 @@ func wantError(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t
 // runDoomedWorker is the worker in the test binary. It records process groups in dir and runs a
 // command that prints the pids of itself and of a grandchild.
 func runDoomedWorker(dir string) {
-	// In a PID namespace, no record would be needed.
+	// The worker's bash is not confined, because in a PID namespace no record would be needed.
 	w, err := OpenWorkspace(dir, "", WorkspaceOptions{Unconfined: true})
 	if err != nil {
 		fmt.Println(err)

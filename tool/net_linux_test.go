@@ -38,8 +38,8 @@ func reached(t *testing.T) (port string, connections func() int) {
 	t.Cleanup(func() { l.Close(); <-done })
 	_, port, _ = net.SplitHostPort(l.Addr().String())
 	return port, func() int {
-		// Connections are accepted in order. When this connection ends, all connections before it
-		// are counted.
+		// Connections are accepted in order. Once this connection has ended, all connections before
+		// it have been counted.
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func reached(t *testing.T) (port string, connections func() int) {
 	}
 }
 
-// families are the socket families that can reach something outside the command.
+// families are the socket families with which a command could reach something outside it.
 var families = map[string]int{
 	"inet": unix.AF_INET, "inet6": unix.AF_INET6, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "vsock": unix.AF_VSOCK,
 }

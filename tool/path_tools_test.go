@@ -31,7 +31,8 @@ var pathTools = map[string]pathArguments{
 // commandTools are the built-in tools that run commands. Other tests check their confinement.
 var commandTools = map[string]bool{"bash": true}
 
-// describe returns what the table of path tools lacks: a tool, or an argument that may be a path.
+// describe returns the differences between the tools and the table of path tools: tools and path
+// arguments that the table does not describe, and tools of the table that do not exist.
 func describe(tools []Tool, table map[string]pathArguments) (lacks []string) {
 	known := map[string]bool{}
 	for _, t := range tools {
@@ -87,7 +88,7 @@ type toolCall struct {
 }
 
 // callsAt returns calls of the built-in tools with the given path. There is one call for each
-// argument that is a path; other such arguments are the workspace.
+// argument that is a path. In each call, the other arguments that are paths name the workspace.
 func callsAt(t *testing.T, path string) (calls []toolCall) {
 	t.Helper()
 	return callsOf(t, path, func(a pathArguments) []string { return a.paths })

@@ -26,9 +26,9 @@ func homeLayout(t *testing.T) (home, data string) {
 // in its place. The path of the data directory then leads to an empty folder.
 const renameAway = "mv local moved && mkdir -p local/share/perdure && ls moved"
 
-// TestRenamedParentHidesNothingFromTheMask checks that a command that renames a folder above the
-// data directory still cannot read the data directory. The next command, which finds the data
-// directory at a new path, cannot read it either.
+// TestRenamedParentHidesNothingFromTheMask checks a command that renames a folder above the data
+// directory. Neither this command nor the next one, which finds the data directory at a new path,
+// can read the data directory.
 func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	home, data := homeLayout(t)
@@ -89,7 +89,7 @@ func TestRenamedDuringACallHidesNothingFromFileTools(t *testing.T) {
 	}
 }
 
-// mountedVar names the environment variable that marks a test process with its own mount namespace.
+// mountedVar is the environment variable that marks a test process with its own mount namespace.
 const mountedVar = "TOOL_TEST_MOUNTED"
 
 // inMountNamespace runs the test with this name in a new process that may mount.

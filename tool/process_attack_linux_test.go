@@ -73,8 +73,8 @@ func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 }
 
 // TestCommandEndIsReportedInEveryConfinement checks that a command's exit code is reported in every
-// confinement. With Landlock, the signal that ended the command is reported, too, even through the
-// first process of a PID namespace.
+// confinement. With Landlock, the signal that ended the command is reported, too, even if the
+// command was a child of the first process of a PID namespace.
 func TestCommandEndIsReportedInEveryConfinement(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

@@ -38,7 +38,7 @@ func attackConnect(args []string) error {
 	return c.Close()
 }
 
-// attackTalk is not an attack: it connects to its own listener.
+// attackTalk is not an attack: it connects to a listener of its own.
 func attackTalk([]string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// TestAttributesOutsideAreNotChanged checks that a command, with mounts, cannot change mode, owner
-// or times of files outside the workspace. It can change them in the workspace, in its temporary
-// folders and in caches.
+// TestAttributesOutsideAreNotChanged checks that a command cannot change mode, owner or times of
+// files outside the workspace, if it runs under bubblewrap or in a mount namespace of its own. It
+// can change them in the workspace, in its temporary folders and in caches.
 func TestAttributesOutsideAreNotChanged(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, place := range []string{"data", "ws/data"} {

@@ -56,8 +56,9 @@ func TestSecretFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// TestRenamedSecretFilesStayHidden checks a secret whose folder is renamed and at whose path
-// another file is put. Commands cannot read the secret, and file tools refuse both files.
+// TestRenamedSecretFilesStayHidden checks a secret file whose folder is renamed, after which
+// another file is created at its old path. Commands cannot read the secret, and file tools refuse
+// both files.
 func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(dir, "etc"), "worker.key")
@@ -96,9 +97,9 @@ func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	wantError(t, use(t, w, "read-file", args{"path": "hard"}), errSecret.Error())
 }
 
-// TestCommandLinesOfOthersAreNotSeen checks that commands cannot see the command lines of other
-// processes, which may contain a key, with a PID namespace or bubblewrap. With mounts but without a
-// PID namespace, a note says that commands can see them.
+// TestCommandLinesOfOthersAreNotSeen checks that with a PID namespace or bubblewrap, commands
+// cannot see the command lines of other processes, which may contain a key. If commands have a
+// mount namespace but no PID namespace, a note says that they can see the command lines.
 func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "read x", "--key", "key-on-a-command-line")
 	in, err := cmd.StdinPipe()

@@ -35,10 +35,10 @@ func note(dir, path string, pgid int) error {
 	return os.WriteFile(path, []byte(group.Mark(pgid)), 0o600)
 }
 
-// KillRecorded kills the process groups that an earlier process has left: those that are still recorded in
-// dir. It removes their records, and returns how many groups were alive. It does not kill a group whose id
-// now belongs to other processes. Call it at the start of the program, before anything is recorded. If dir
-// does not exist, it returns 0.
+// KillRecorded kills the process groups that an earlier process has left: those that are still recorded
+// in dir. It removes their records, and returns how many groups were alive. It does not kill a group
+// whose id now belongs to other processes. Call it at the start of the program, before any group is
+// recorded. If dir does not exist, it returns 0.
 func KillRecorded(dir string) (killed int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

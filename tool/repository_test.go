@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// gitRepo creates a repository at dir whose configuration makes git run "touch" with the path ran.
+// gitRepo creates a repository at dir. The repository's configuration makes git run touch, which
+// creates the file ran.
 func gitRepo(t *testing.T, dir, ran string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "config", "core.fsmonitor", "touch " + ran + "; false"}} {

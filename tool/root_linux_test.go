@@ -48,8 +48,8 @@ func TestACommandOfRootIsNoRoot(t *testing.T) {
 }
 
 // TestOtherFamiliesAreDenied checks that a command cannot create sockets of families that bypass
-// its network limit, such as sockets to the host of a virtual machine. That holds whether the
-// command is confined or not.
+// its network limit, such as sockets to the host of a virtual machine, whether the command is
+// confined or not.
 func TestOtherFamiliesAreDenied(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

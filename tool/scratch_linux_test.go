@@ -19,9 +19,9 @@ func openScratch(t *testing.T) *Scratch {
 	return s
 }
 
-// TestTemporaryFoldersAreTheRunsOwn checks that the folder $TMPDIR belongs to a run. With mounts or
-// bubblewrap, so do /tmp, /var/tmp, /run and /dev/shm. The run's next command sees the files there;
-// another run and this process do not.
+// TestTemporaryFoldersAreTheRunsOwn checks that the folder $TMPDIR belongs to a run. In a mount
+// namespace of its own, or under bubblewrap, a command also sees the run's own /tmp, /var/tmp, /run
+// and /dev/shm. The run's next command sees the files there; another run and this process do not.
 func TestTemporaryFoldersAreTheRunsOwn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

@@ -191,8 +191,8 @@ func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	}
 }
 
-// TestOwnSocketsWithoutAFenceAreRefused checks that SocketsOwn refuses the command if separate
-// sockets are not possible.
+// TestOwnSocketsWithoutAFenceAreRefused checks that with SocketsOwn, a command is refused if it
+// cannot have sockets of its own.
 func TestOwnSocketsWithoutAFenceAreRefused(t *testing.T) {
 	for name, o := range map[string]WorkspaceOptions{"unconfined": {Unconfined: true}, "no bubblewrap": {}} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ type Tool struct {
 	Timeout time.Duration
 	// Run runs a call. It returns a Result for every outcome that a model can read and react to, also for a
 	// failure. It returns an error if the environment has failed, or the cause of ctx if the call was
-	// cancelled. A Result that is returned with an error has what was done until then.
+	// cancelled. If it returns both, the Result says what was done before the error.
 	Run func(ctx context.Context, call *Call) (Result, error)
 
 	// compiled is the compiled Schema. It is nil in a Tool that New has not created; Check then compiles

@@ -18,7 +18,8 @@ var errEnough = errors.New("enough")
 // a folder.
 var skippedFolders = []string{".git", "node_modules"}
 
-// visit is called for each entry of a walk; rel is the path of the entry below the start, with slashes.
+// visit is a function that is called for each entry of a walk. The parameter rel is the path of the
+// entry below the start of the walk, with slashes.
 type visit func(rel string, entry fs.DirEntry) error
 
 // walk visits the entries below the folder start in the order of their names, and each folder

@@ -50,7 +50,8 @@ type WorkspaceOptions struct {
 type Confine string
 
 const (
-	// ConfineAuto confines bash as far as the machine can, and also runs it if the machine cannot.
+	// ConfineAuto confines bash as far as the machine can. If the machine cannot confine bash, bash
+	// runs unconfined.
 	ConfineAuto Confine = "auto"
 	// ConfineRequire makes OpenWorkspace return an error if bash cannot be confined.
 	ConfineRequire Confine = "require"
@@ -245,8 +246,8 @@ var (
 	errSecret  = errors.New("it holds a secret of this program, which tools do not touch")
 	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
 	errIsDir   = errors.New("it is a directory")
-	// errRunsLater is the error with which file tools refuse to write to a guarded path. A file there is
-	// later run or obeyed outside the sandbox, so writing it would be a way out.
+	// errRunsLater is the error with which file tools refuse to write to a file that programs outside
+	// the sandbox later run or read as configuration. Such a write would be a way out of the sandbox.
 	errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
 	errSpecial   = errors.New("it is neither a file nor a directory")
 )

@@ -34,7 +34,7 @@ type attempt struct {
 
 	mu            sync.Mutex // guards the fields below
 	progress      json.RawMessage
-	signs         int // number of signs of life: calls of Heartbeat and Progress
+	signs         int // number of signs of life: calls of Heartbeat and Progress by the code
 	reportedSigns int // value of signs when the last heartbeat was sent
 	acked         int // value of signs that the server has acknowledged
 	renew         leaseClock
@@ -50,8 +50,8 @@ var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 // heartbeat timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
-// startAttempt runs the code of the claimed task in a new goroutine. The claim has a task slot, which is
-// released when the attempt ends.
+// startAttempt runs the code of the claimed task in a new goroutine. The claim occupies a task
+// slot, which is released when the attempt ends.
 func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
 	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
@@ -71,7 +71,7 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 func (a *attempt) main() {
 	defer func() {
 		a.cancel(nil)
-		a.span.end(nil) // does nothing if end has already ended the span
+		a.span.end(nil) // does nothing if the method end has already ended the span
 		if a.silence != nil {
 			a.silence.Stop()
 		}
@@ -87,8 +87,8 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	// The claim is released if the worker has no code for the task, is draining, or has little time left of
-	// the lease. Another worker can then claim the task.
+	// The claim is released if the worker has no code for the task, is draining, or has little time
+	// left of the lease. Another worker can then claim the task.
 	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return
@@ -114,7 +114,8 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			// The stack is only logged: the error may become a tool result in a conversation.
+			// The stack is only logged and not part of the error, which may become a tool result in
+			// a conversation.
 			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
@@ -144,8 +145,9 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	return failureOf(err)
 }
 
-// end sends the outcome of the attempt until the server has accepted or refused it. The reply may contain a
-// claim on an execution whose goroutine is parked here; end then continues that goroutine at once.
+// end sends the outcome of the attempt until the server has accepted or refused it. The reply may
+// contain a claim of an execution whose goroutine is parked here; end then continues that goroutine
+// at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure, Features: perdure.AllFeatures}
 	if failure == nil {
@@ -154,9 +156,10 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	// For the server, the attempt is over as soon as it has the outcome: it then replies to a heartbeat
-	// that the lease is lost, and the attempt's context is cancelled. The outcome is sent all the same,
-	// because only the reply to it counts, and that reply may contain a claim.
+	// For the server, the attempt is over as soon as the server has the outcome. Its reply to a
+	// later heartbeat then says that the lease is lost, which cancels the attempt's context. The
+	// outcome is sent all the same, because only the reply to it counts, and that reply may contain
+	// a claim.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)
@@ -181,8 +184,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	}
 }
 
-// complete adds the input and the result of the attempt's own task to the claim in the reply. The server
-// leaves both out if this worker has parked the goroutine of the execution.
+// complete adds the input and the result of this attempt's task to the claim c, which the reply to
+// the end of the attempt contains. The server leaves both out if this worker has parked the
+// goroutine of the execution.
 func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	for _, t := range c.Results {
 		if !c.ContinuesParked || t == nil || t.ID != a.claim.Lease.TaskID {
@@ -241,9 +245,10 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 	return reply, err
 }
 
-// reserveFor reserves an agent slot if the goroutine of the execution is parked or running on this worker;
-// the bool says whether it did. The *perdure.RetainedState describes the data that the goroutine already has, so
-// that a claim in the reply contains only new data.
+// reserveFor reserves an agent slot for the next claim of the execution, if the execution's
+// goroutine is parked or running on this worker. The bool reports whether it did. The *perdure.RetainedState
+// describes the data that the goroutine already has, so that a claim in the reply contains only new
+// data.
 func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.RetainedState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -262,7 +267,7 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.RetainedState) 
 // lease.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
-		return // the worker has stopped waiting for the server, so the lease expires
+		return // a worker that has stopped waiting for the server lets the lease expire
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.live), releaseTimeout)
 	defer cancel()
@@ -276,8 +281,8 @@ func (a *attempt) giveBack(started bool) {
 	}
 }
 
-// heard applies what the reply to a heartbeat says about this attempt. If the lease was renewed, sent is
-// the new lease, which began when the heartbeat was sent.
+// heard applies what the reply to a heartbeat says about this attempt. If the reply says that the
+// lease was renewed, sent becomes the lease of the attempt; it began when the heartbeat was sent.
 func (a *attempt) heard(b perdure.TaskHeartbeatReply, sent leaseClock) {
 	switch {
 	case b.Unknown:
@@ -299,8 +304,8 @@ func (a *attempt) renewed() leaseClock {
 	return a.renew
 }
 
-// beat returns what the next heartbeat says about this attempt, with the progress and the signs of life
-// that the server has not acknowledged yet.
+// beat returns the part of the next heartbeat that is about this attempt, with the progress and the
+// signs of life that the server has not acknowledged yet.
 func (a *attempt) beat() perdure.TaskHeartbeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -59,7 +59,7 @@ func newBench(t *testing.T, lease time.Duration) *bench {
 	return b
 }
 
-// newBenchOn creates a bench whose engine uses the store that the function open opens. The engine
+// newBenchOn creates a bench on a store, which it opens by calling the function open. The engine
 // runs in the background until halt or the end of the test.
 func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench {
 	t.Helper()
@@ -164,7 +164,8 @@ func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	}
 }
 
-// known registers the kind without a worker, so that a test can start executions of this kind.
+// known registers the kind with the engine, without a worker, so that a test can start executions
+// of this kind.
 func (b *bench) known(kind string) {
 	b.Helper()
 	_, err := b.e.Dispatch(org, false).Register(b.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: kind}}})
@@ -308,8 +309,8 @@ func (b *bench) texts(id uuid.UUID) []string {
 	return texts
 }
 
-// content returns inline content unchanged. For a reference, it reads the blob from the local store
-// of the worker that has it.
+// content returns the content there if it is inline. Otherwise it reads the blob of the reference
+// ref from the local store of the worker that has it.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {
@@ -351,5 +352,5 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// user returns a user message with the given text.
+// user returns a message of the user with the given text.
 func user(text string) perdure.Message { return perdure.UserText(text) }

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestManyExecutionsRunAtOnce checks that one worker runs 20 executions at the same time: each of
-// them waits until all have begun.
+// TestManyExecutionsRunAtOnce checks that one worker runs 20 executions at the same time: none of
+// them ends before all have begun.
 func TestManyExecutionsRunAtOnce(t *testing.T) {
 	b := newBench(t, time.Minute)
 	const many = 20
@@ -55,8 +55,8 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 		_, err := agent.Call[int](ctx, "silent", 1)
 		return "fine", err
 	})
-	// The worker sends a heartbeat every third of the lease. At the fourth heartbeat, the claim's
-	// first lease would have expired.
+	// The worker sends a heartbeat every third of the lease. If none of them renewed the lease, it
+	// would have expired at the fourth.
 	var beats atomic.Int32
 	b.work(b.overFaulty(&faulty{onHeartbeat: func(h perdure.Heartbeat, _ *perdure.HeartbeatReply) error {
 		if len(h.Tasks) > 0 && beats.Add(1) == 4 {

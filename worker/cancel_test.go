@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestCancelReachesARunningAgent checks that a cancelled agent learns of the cancel from its next
-// commit or wait, before any heartbeat. The call returns ErrCancelled, which is then also the
-// context's cause.
+// TestCancelReachesARunningAgent checks that an agent learns that its execution is cancelled from
+// its next commit or wait, before any heartbeat. The call returns ErrCancelled, which is then also
+// the context's cause.
 func TestCancelReachesARunningAgent(t *testing.T) {
 	for name, body := range map[string]func(agent.Context) error{
 		"by its next commit": func(ctx agent.Context) error { return ctx.Flush() },
@@ -49,8 +49,8 @@ func TestCancelReachesARunningAgent(t *testing.T) {
 	}
 }
 
-// unwatched returns a change of a worker's configuration. The worker then learns of cancels only
-// from regular heartbeats and from its own calls, as with a server that does not know WatchLeases.
+// unwatched returns a change of a worker's configuration. With it, the worker learns of cancels
+// only from regular heartbeats and from its own calls, as if the server did not know WatchLeases.
 func unwatched(b *bench) func(*Config) {
 	return func(c *Config) { c.Dispatch = &interrupted{Dispatch: b.e.Dispatch(org, false)} }
 }

@@ -17,23 +17,23 @@ func bootTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// leaseClock measures how much of a lease is left. It starts before the request is sent that claims or
-// renews the lease, so the lease never ends later here than at the server.
+// leaseClock measures how much of a lease is left. It starts before the request that claims or
+// renews the lease is sent, so the lease never ends later here than at the server.
 type leaseClock struct {
 	now   func() time.Duration
 	from  time.Duration
 	lasts time.Duration
 }
 
-// newLease returns a leaseClock of which left remains. If left is a whole lease, the clock starts now;
-// otherwise it has started in the past.
+// newLease returns a leaseClock on which the duration left remains. If left is a whole lease, the
+// clock starts now; otherwise it has started in the past.
 func (w *Worker) newLease(left time.Duration) leaseClock {
 	whole := max(w.settings.Lease, left)
 	return leaseClock{w.Clock, w.Clock() - (whole - left), whole}
 }
 
-// left returns how much of a lease is left that was just claimed: its duration, minus the time since the
-// request was sent, plus the time for which the request waited at the server.
+// left returns how much is left of a lease that was just claimed. That is its duration lasts, minus
+// the time since the request was sent, plus the time waited, for which the server held the request.
 func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }
@@ -52,5 +52,6 @@ func (w *Worker) dateTask(c *perdure.TaskClaim, sent time.Duration) {
 // over reports whether the lease has expired.
 func (c leaseClock) over() bool { return c.now()-c.from >= c.lasts }
 
-// late reports whether the lease has expired or is in its last fifth. The worker begins no new work then.
+// late reports whether the lease has expired or is in its last fifth. The worker then begins no new
+// work with it.
 func (c leaseClock) late() bool { return c.now()-c.from >= c.lasts*4/5 }

@@ -27,8 +27,8 @@ func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Co
 	}
 }
 
-// defineTasks defines the tasks double, fail and held. A task held with the input n waits until the
-// test calls release(n).
+// defineTasks defines the tasks double, fail and held. A task of the kind held with the input n
+// waits until the test calls release(n).
 func defineTasks(b *bench) (release func(n int)) {
 	var mu sync.Mutex
 	gates := map[int]chan struct{}{}
@@ -120,8 +120,8 @@ func TestJoinAllFailsFast(t *testing.T) {
 	})
 }
 
-// TestTerminalFuturesDoNotSuspend checks that Select and JoinSettled make no commit if the tasks of
-// their futures have ended.
+// TestTerminalFuturesDoNotSuspend checks that Select and JoinSettled make no commit if all tasks of
+// the futures have ended.
 func TestTerminalFuturesDoNotSuspend(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -252,8 +252,8 @@ func TestCancelWrongAgent(t *testing.T) {
 	})
 }
 
-// TestEqualTasksAreOne checks that tasks with equal kind and input are one task with one result,
-// and that Instance makes them distinct.
+// TestEqualTasksAreOne checks that tasks with the same kind and input are one task with one result,
+// and that the option Instance makes them distinct.
 func TestEqualTasksAreOne(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		var ran atomic.Int32

@@ -54,8 +54,8 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	return reply, nil
 }
 
-// leaseContext returns a context that ends when the lease is lost or the worker stops. It does not end when
-// the execution is cancelled, because the outcome must still be stored.
+// leaseContext returns a context that ends when the lease is lost or the worker stops. It does not
+// end when the execution is cancelled, because the outcome must be stored in that case, too.
 func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(r.live)
 	stop := context.AfterFunc(r.Context, func() {
@@ -66,16 +66,17 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// refused handles a commit that the server did not store, and returns the error that the agent's code gets.
-// It does not return if the lease is lost. The parameter ends has the blocks that the commit would have
-// closed.
+// refused handles a commit that the server did not store, and returns the error that the agent's
+// code gets. It does not return if the lease is lost. The parameter ends lists the blocks that the
+// commit would have closed.
 func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
 	}
 	if perdure.IsCode(err, notStored) {
-		// The execution is released, because another worker may be able to store the commit. The server
-		// makes the workers wait longer each time. If none succeeds, the execution fails with this message.
+		// The execution is released, because another worker may be able to store its commit. The
+		// server makes the pause before the next claim longer each time. If no worker succeeds, the
+		// execution fails with this message.
 		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
 		r.w.Observer.notStored(false)
 		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
@@ -175,10 +176,10 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	return r.w.upload(ctx, owner, &c.Outcome.Output, r.persist)
 }
 
-// upload uploads the content of p as a blob if it is larger than InlineLimit; p then refers to the blob.
-// For LOCAL executions it uploads nothing, because the local store takes the content out of the commit. The
-// upload is repeated by the function persist. Errors: payload_too_large over PayloadLimit, and those of
-// persist.
+// upload uploads the content of p as a blob if it is larger than InlineLimit, and replaces it in p
+// by a reference to the blob. For LOCAL executions it uploads nothing, because the local store
+// takes the content out of the commit. The function persist repeats the upload after temporary
+// errors. Errors: payload_too_large over PayloadLimit, and those of persist.
 func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil
@@ -202,7 +203,8 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 // committed updates the run after the server has stored the commit c.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
-	// A reply with Adopted entries means that other entries were stored than those that the agent appended.
+	// If the reply has Adopted entries, the server has used stored entries in place of some that
+	// the agent appended.
 	if len(reply.Adopted) == 0 {
 		for i := range r.entries {
 			r.entries[i].CreatedAt = reply.At
@@ -221,7 +223,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	if state != nil {
 		r.seq, r.state, r.version, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, state.StateVersion, r.leaf
 		r.taken, r.takenBytes = nil, 0
-		r.since = &[]perdure.Entry{} // Append looks for duplicates only among entries since the checkpoint
+		r.since = &[]perdure.Entry{} // from now on, Append looks for duplicates only among entries since the checkpoint
 	}
 	r.countRecords(reply.RecordsSinceCheckpoint)
 	r.learn(reply.Tasks)
@@ -229,8 +231,9 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots for a commit that schedules this number of tasks. The reply to the commit can
-// then contain claims on these tasks. The caller releases the slots that the reply does not use.
+// offer reserves task slots for a commit that schedules tasks; the parameter tasks is their number.
+// The reply to the commit can then contain claims of these tasks. The caller releases the slots
+// that the reply does not use.
 func (w *Worker) offer(tasks int) perdure.TaskOffer {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.TaskOffer{}
@@ -248,8 +251,8 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.ParentID = r.leaf
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
-		// The message id in r.place is the id of the assistant's message that is being streamed, not of
-		// this one.
+		// The message id in r.place is that of the assistant's message that is being streamed, not
+		// of this message.
 		e.MessageID = ""
 	}
 	for _, opt := range opts {
@@ -259,7 +262,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	case e.Type == perdure.EntryLLMCall:
 		e.Calls, e.Answers = nil, ""
 		if e.MessageID == "" {
-			e.MessageID = r.place.MessageID // the id of the message that contains the call
+			e.MessageID = r.place.MessageID // the id of the message that contains the tool call
 		}
 	case e.MessageID == "":
 		e.MessageID = e.ID.String()
@@ -314,8 +317,9 @@ func (r *run) Flush() error {
 	return err
 }
 
-// settle commits a delayed checkpoint, before the agent takes a signal. A checkpoint consumes all signals
-// that were taken before its commit, so it would otherwise consume this one, too.
+// settle commits a delayed checkpoint, if there is one, before the agent takes a signal. A
+// checkpoint consumes all signals that were taken before its commit. If it were committed after the
+// take, it would consume this signal, too.
 func (r *run) settle() error {
 	if r.pending.Checkpoint == nil {
 		return nil

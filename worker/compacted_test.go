@@ -57,9 +57,9 @@ func compactingAgent(ctx agent.Context) (string, error) {
 	return strings.Join(texts, " "), err
 }
 
-// TestCompactedRunIsResumed checks a worker that has nothing of a compacted execution in its
-// memory. It reads the execution's context on every kind of store. For a LOCAL execution, it reads
-// the contents from its local store.
+// TestCompactedRunIsResumed checks that a worker that has nothing of a compacted execution in its
+// memory reads the execution's context correctly, on every kind of store. For a LOCAL execution, it
+// reads the contents from its local store.
 func TestCompactedRunIsResumed(t *testing.T) {
 	const want = "first summary newest"
 	everyWay(t, 20*time.Second, func(b *bench, way func(*Config)) {

@@ -42,7 +42,7 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 			return agent.WaitResult{}, err
 		}
 		if len(marked.Any) != len(wait.Any) {
-			marked = wait // the reply does not mark what is met, so only local knowledge counts
+			marked = wait // the reply has no marks, so only what the run has in memory counts
 		}
 		for i, c := range conditions {
 			met, err := marked.Any[i].Evaluate(r.meets)
@@ -60,8 +60,8 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 	}
 }
 
-// come records that the condition with the number i has met the wait, and takes the signals that met it. It
-// first commits a delayed checkpoint.
+// come records that the condition c, which has the index i, has met the wait a, and takes the
+// signals that met it. It first commits a delayed checkpoint.
 func (r *run) come(a asking, i int, c agent.Condition) (agent.WaitResult, error) {
 	if err := r.settle(); err != nil {
 		return agent.WaitResult{}, err
@@ -82,7 +82,7 @@ func checkConditions(conditions []agent.Condition) error {
 	return nil
 }
 
-// waitOf returns the form in which a wait for any of the conditions is stored. A positive timeout becomes
+// waitOf returns the stored form of a wait for any of the conditions. A positive timeout becomes
 // the last condition. Error: unsupported, for a condition that this version cannot store.
 func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) (perdure.Wait, error) {
 	f := waitForm{asking: a}
@@ -137,9 +137,9 @@ func unsupportedKind(k perdure.WaitKind) error {
 	return perdure.Errorf(perdure.Unsupported, "this worker cannot wait for a condition of the kind %s", k)
 }
 
-// metWithoutTimer returns the index of the first condition that is met by the data in memory, or -1. It
-// looks only at the conditions before the first one with a timer, because only the server knows whether the
-// timer ended before other conditions were met.
+// metWithoutTimer returns the index of the first condition that is met by the data in memory, or
+// -1. It stops at the first condition with a timer, because only the server knows whether the timer
+// ended before the later conditions were met.
 func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) int {
 	for i, c := range conditions {
 		if ok, err := wait.Any[i].Evaluate(r.meets); ok && err == nil {
@@ -152,9 +152,9 @@ func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) i
 	return -1
 }
 
-// meets reports whether the single condition leaf is met: because the server has marked it as met, or
-// because the run has the signal, task or question in memory. If it is marked, but not in memory, meets
-// reads the signal, task or question from the server.
+// meets reports whether the condition leaf, which has no parts, is met: because the server has
+// marked it as met, or because the run has the signal, task or question in memory. If it is marked,
+// but not in memory, meets reads the signal, task or question from the server.
 func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	switch leaf.Kind() {
 	case perdure.WaitKindTask:
@@ -198,9 +198,9 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain returns the choice that a wait made before the function was entered again: the condition c with
-// the number i. Timers count as met. If signals of the condition are no longer pending, the index in the
-// result is -1, and the caller waits again.
+// metAgain returns the result of a wait whose outcome was recorded before the function was entered
+// again: the condition c with the index i. Timers count as met. If signals of the condition are no
+// longer pending, the Index of the result is -1, and the caller waits again.
 func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.WaitResult, error) {
 	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {
@@ -225,9 +225,9 @@ func allMet(w perdure.Wait) perdure.Wait {
 	return w
 }
 
-// collect takes the signals that met the condition c, which has the number i. It returns these signals, and
-// the states of the condition's tasks and questions. A signal that matches several parts of the condition
-// meets all of them, but is taken once.
+// collect takes the signals that met the condition c, which has the index i. It returns these
+// signals, and the states of the condition's tasks and questions. A signal that matches several
+// parts of the condition meets all of them, but is taken once.
 func (r *run) collect(i int, c agent.Condition) agent.WaitResult {
 	met := agent.WaitResult{Index: i}
 	var found []perdure.Signal

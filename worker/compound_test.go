@@ -25,8 +25,8 @@ func sayMet(m agent.WaitResult, err error) string {
 }
 
 // TestWaitAny checks that a wait for signals, tasks, timers and combinations of them returns the
-// index of the condition that was met. It also returns the tasks and signals of that condition, and
-// takes these signals.
+// index of the condition that was met, and the tasks and signals of that condition. The wait takes
+// these signals.
 func TestWaitAny(t *testing.T) {
 	for name, test := range map[string]struct {
 		want func(ctx agent.Context) []agent.Condition
@@ -111,7 +111,7 @@ func TestWaitAnyThatIsMetAlready(t *testing.T) {
 				return "", err
 			}
 			first := sayMet(ctx.WaitAny(time.Hour, agent.OnSignal("never"), agent.OnTask(f), agent.OnSignal("s")))
-			// The first condition is a timer. Only the store decides that a timer has ended.
+			// The first condition is a timer. Only the server decides whether a timer has ended.
 			second := sayMet(ctx.WaitAny(time.Hour, agent.OnTimer(0), agent.OnTask(f), agent.OnSignal("s")))
 			m, err := ctx.WaitAny(time.Hour, agent.OnTask(f))
 			if err != nil {
@@ -134,8 +134,8 @@ func TestWaitAnyTimesOut(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			said := sayMet(ctx.WaitAny(time.Millisecond, agent.OnSignal("late"), agent.OnTimer(time.Hour)))
-			// The recorded outcome is a timeout. It stays so when the function is entered again,
-			// although the signal is then pending.
+			// The recorded outcome is a timeout. It is the same when the function is entered again,
+			// although the signal is pending then.
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
 				return "", err
 			}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// serveContents replies to the server's requests for contents of LOCAL executions until ctx ends.
+// serveContents serves the server's requests for contents of LOCAL executions until ctx ends.
 func (w *Worker) serveContents(ctx context.Context) {
 	w.keepOpen(ctx, "the server cannot ask this worker for contents; trying on", func() error {
 		return w.Dispatch.ServeContents(ctx, w.ID, w.Local)

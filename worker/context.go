@@ -56,9 +56,9 @@ func (r *run) Emit(data any) error {
 	return nil
 }
 
-// blocking must be called first by each blocking method of agent.Context; name is the method. It panics if
-// the caller is not the goroutine of the run, and does not return if the run is over. Error: that the
-// execution is being cancelled.
+// blocking must be called first by each blocking method of agent.Context; name is the name of the
+// method. It panics if the caller is not the goroutine of the run, and does not return if the run
+// is over. Its error says that the execution is being cancelled.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
@@ -66,7 +66,8 @@ func (r *run) blocking(name string) error {
 	return r.check()
 }
 
-// check ends the goroutine if the run is over. Error: that the execution is being cancelled.
+// check ends the goroutine if the run is over. Its error says that the execution is being
+// cancelled.
 func (r *run) check() error {
 	if r.over() {
 		r.exit(context.Cause(r.Context))

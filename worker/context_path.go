@@ -9,18 +9,19 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// heldPath is what a worker caches of the path of an execution's conversation: all entries of the path, or
+// heldPath is what a worker caches of the path of an execution's conversation: all its entries, or
 // only those from the first entry that a compaction keeps. The entries are immutable.
 type heldPath struct {
-	// pinned are older entries that the compaction keeps because they were pinned. In the context they come
-	// before entries. pinned is empty if entries begins at the root of the conversation.
+	// pinned are older entries that the compaction keeps because they are pinned. In the context
+	// they come before entries. If entries begins at the root of the conversation, pinned is empty.
 	pinned  []perdure.Entry
 	entries []perdure.Entry
 	partial bool // the path does not begin at the root
 }
 
-// contextPath returns the path to the entry leaf, as far as perdure.ContextOf needs it to build the model's
-// context. It takes cached entries from memory, reads the others from the server, and caches them.
+// contextPath returns the entries of the path to the entry leaf that perdure.ContextOf needs to
+// build the context of a model call. It takes cached entries from memory, reads the others from the
+// server, and caches them.
 func (w *Worker) contextPath(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		path, err := w.readContextPath(ctx, execution, leaf)
@@ -50,7 +51,7 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 		}
 		err = errOtherPath
 	}
-	if err == nil && len(read) == 0 { // the leaf is the last cached entry
+	if err == nil && len(read) == 0 { // there is nothing new: the leaf is the last cached entry
 		err = errOtherPath
 	}
 	// An older server also returns not_found if the cached entries are on another branch of the
@@ -66,8 +67,8 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 	return read, nil
 }
 
-// errOtherPath means that the entries read from the server do not fit the cached entries, so that the path
-// must be read as a whole.
+// errOtherPath means that the entries that the server has sent do not fit the cached entries, so
+// that the whole path must be read.
 var errOtherPath = perdure.Errorf(perdure.NotFound, "the cached entries lack a pinned entry")
 
 // all returns the entries of the cached path, the pinned ones first.
@@ -78,8 +79,8 @@ func (p heldPath) all() []perdure.Entry {
 	return slices.Concat(p.pinned, p.entries)
 }
 
-// continues reports whether the entries in read, which came from the server, directly follow the last
-// cached entry.
+// continues reports whether the entries in read, which came from the server, directly follow the
+// last cached entry.
 func (p heldPath) continues(read []perdure.Entry) bool {
 	n := len(p.entries)
 	return n > 0 && len(read) > 0 && isChild(&read[0], &p.entries[n-1]) && tail(read) == 0
@@ -93,8 +94,8 @@ func (p heldPath) with(read []perdure.Entry) heldPath {
 
 func isChild(e, of *perdure.Entry) bool { return e.ParentID != nil && *e.ParentID == of.ID }
 
-// tail returns the index at which the last unbroken chain begins. In a chain, each entry is the parent of
-// the entry after it.
+// tail returns the index of the first entry of the unbroken chain at the end of entries. In a
+// chain, each entry is the parent of the entry after it.
 func tail(entries []perdure.Entry) int {
 	i := max(len(entries)-1, 0)
 	for i > 0 && isChild(&entries[i], &entries[i-1]) {
@@ -103,8 +104,8 @@ func tail(entries []perdure.Entry) int {
 	return i
 }
 
-// contextAt returns the part of the cached path from which the context at the entry leaf is built. The bool
-// reports whether the cache has all entries of that part.
+// contextAt returns the part of the cached path that is needed for the context at the entry leaf.
+// The bool reports whether the cache has all entries of that part.
 func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	i := lastOf(p.entries, func(e *perdure.Entry) bool { return e.ID == leaf })
 	if i < 0 {
@@ -117,7 +118,7 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	}
 	c, err := whole.entries[at].Compaction()
 	if err != nil {
-		return whole, !p.partial // the caller's ContextOf reports the error
+		return whole, !p.partial // ContextOf, which the caller uses next, reports the error
 	}
 	from := at
 	if c.KeepFrom != nil {
@@ -140,7 +141,8 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	return heldPath{pinned: pinned, entries: rest, partial: true}, true
 }
 
-// lastOf returns the index of the last entry for which is returns true, or -1 if there is none.
+// lastOf returns the index of the last entry for which the function is returns true, or -1 if there
+// is none.
 func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if is(&entries[i]) {
@@ -160,7 +162,8 @@ func (p *paths) held(execution uuid.UUID) heldPath {
 	return heldPath{}
 }
 
-// begin replaces the cached path of an execution by the entries in read, from which a context is built.
+// begin replaces the cached path of an execution by the entries in read, which are needed for a
+// context.
 func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	if len(read) == 0 {
 		return
@@ -173,8 +176,10 @@ func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	p.makeRoom()
 }
 
-// trim drops the beginning of a cached path if no later context needs it, unless a caller has asked for the
-// whole path. It does so only if at least half of the entries go, so that the rest is seldom copied.
+// trim drops the beginning of the cached path of an execution, if no later context needs it. The
+// parameter held is the cached path, and the parameter context is the part of it that later
+// contexts need. trim drops nothing if a caller has asked for the whole path, or if less than half
+// of the entries would go, so that the rest is seldom copied.
 func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
 	n := len(held.entries)
 	if !context.partial || n == 0 || n < 2*len(context.entries) || context.entries[len(context.entries)-1].ID != held.entries[n-1].ID {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// compact adds a compaction entry below the entry parent.
+// compact adds a compaction as a child of the entry parent.
 func (tr *tree) compact(parent *uuid.UUID, r perdure.CompactionRange) *uuid.UUID {
 	e, err := perdure.NewMessageEntry(user("summary"))
 	if err != nil {
@@ -25,7 +25,7 @@ func (tr *tree) compact(parent *uuid.UUID, r perdure.CompactionRange) *uuid.UUID
 	return &e.ID
 }
 
-// walk returns the path from the root to an entry.
+// walk returns the path from the root to the entry leaf.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; at = tr.entries[*at].ParentID {
 		path = append(path, tr.entries[*at])
@@ -34,8 +34,8 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// contextPath answers a query with the field Context as a server does. If the newest compaction
-// names entries that are not on the path, the answer is the whole path.
+// contextPath returns what a server sends for a query with the field Context. If the newest
+// compaction names entries that are not on the path, that is the whole path.
 func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	path := tr.walk(q.Leaf)
 	read := path
@@ -57,9 +57,9 @@ func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	return read
 }
 
-// TestContextPathProperty checks random trees, compactions and reads. The entries that contextPath
-// returns have the same context as the whole path, whatever is cached. That also holds for a server
-// that ignores the query's field Context.
+// TestContextPathProperty checks random trees, compactions and reads. The context that is built
+// from the entries of the worker's contextPath equals the context of the whole path, whatever is
+// cached. That also holds for a server that ignores the query's field Context.
 func TestContextPathProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := &tree{entries: map[uuid.UUID]perdure.Entry{}, earlier: rapid.IntRange(0, 3).Draw(t, "earlier server") == 0}
@@ -180,5 +180,5 @@ func TestContextIsReadFromTheCompaction(t *testing.T) {
 	if all != len(tr.entries) {
 		t.Errorf("the whole path has %d entries, want %d", all, len(tr.entries))
 	}
-	read(6, 0) // from the whole path, which stays cached
+	read(6, 0) // the context is built from the whole path, which stays cached
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestClaimThatComesAfterItsLeaseIsNotBegun checks that a worker does not begin an attempt whose
-// claim arrives after its lease has expired, because another worker may have the task. Only the
-// next attempt runs. The late claim comes with a poll or with the reply to a commit.
+// TestClaimThatComesAfterItsLeaseIsNotBegun checks a claim of a task that arrives after its lease
+// has expired. The worker does not begin the attempt, because another worker may have the task.
+// Only the next attempt runs. The late claim comes with a poll or with the reply to a commit.
 func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	for name, at := range map[string]func(*faulty, func()){
 		"a poll's": func(f *faulty, stop func()) { f.onTasks = func([]perdure.TaskClaim) { stop() } },
@@ -59,9 +59,9 @@ func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAClaimsLease checks the remaining time of a claim's lease. It is the lease's
-// duration minus the time since the request was sent, plus the time that the request waited at the
-// server.
+// TestWhatIsLeftOfAClaimsLease checks how much of its lease a claim has left. That is the lease's
+// duration minus the time since the request was sent, plus the time for which the server held the
+// request.
 func TestWhatIsLeftOfAClaimsLease(t *testing.T) {
 	now := time.Hour
 	w := New(Config{Clock: func() time.Duration { return now }})

@@ -12,12 +12,12 @@ import (
 // tellWithin is how long a worker tries to notify the server of a discarded goroutine.
 const tellWithin = time.Second
 
-// tellDiscarded tells the server that this worker has discarded the goroutine of a suspended execution. The
-// server then no longer offers the execution to this worker first. If the message is lost, the server
-// learns the same from the next heartbeat.
+// tellDiscarded tells the server that this worker has discarded the goroutine of a suspended
+// execution. The server then no longer prefers this worker for the execution. If the message is
+// lost, the server learns the same from the next heartbeat.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
-		return // a worker that stops does not poll, so the server offers it nothing
+		return // a worker that stops does not poll, so the server hands nothing over to it
 	}
 	ctx, cancel := context.WithTimeout(r.live, tellWithin)
 	defer cancel()
@@ -26,9 +26,10 @@ func (w *Worker) tellDiscarded(r *run) {
 	}
 }
 
-// askAgain reports whether the worker must ask the server for a task again, although the run has asked
-// before. It must if the key of the task has a TTL, unless the task is pending: the key may by now stand
-// for a new task. In that case askAgain drops the known state of the task, and the reply contains the new
+// askAgain reports whether the worker must ask the server for the task t again, although the run
+// already knows a task with its key. It must if the key has a TTL, because the key may by now stand
+// for a new task. It need not if the pending commit already asks for the key. If the result is
+// true, askAgain drops what the run knows about the task; the reply to the commit contains the new
 // state.
 func (r *run) askAgain(t perdure.NewTask) bool {
 	if t.Options.KeyTTL == 0 {

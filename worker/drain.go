@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// drain stops the worker. The worker accepts no new work, discards parked goroutines, and waits at most
-// Config.Drain for running work. After that time, drain cancels the rest of the work and releases its
-// claims. The error names code that did not end after its context was cancelled.
+// drain stops the worker. The worker accepts no new work, discards parked goroutines, and waits at
+// most Config.Drain for running work. After that, drain cancels the work that still runs and
+// releases its claims. The error names code that did not end after its context was cancelled.
 func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	w.mu.Lock()
 	w.draining = true
@@ -40,8 +40,8 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	if within(done, w.Grace) {
 		return nil
 	}
-	// stop cancels requests to which the server has not replied yet. The claims in these requests are not
-	// released; their leases expire.
+	// The function stop cancels requests to which the server has not replied yet. The claims in
+	// these requests are not released; their leases expire.
 	stop()
 	if within(done, w.Grace) {
 		return nil
@@ -77,12 +77,12 @@ func (w *Worker) giveBack() {
 // errShutdown is the cause with which the contexts of runs and attempts end when the worker stops.
 var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 
-// errNotStored is the cause with which a run's context ends if the server could not store its
-// commit.
+// errNotStored is the cause with which a run's context ends if the server could not store a commit
+// of the run.
 var errNotStored = fmt.Errorf("the server could not store a commit: %w", agent.ErrDiscarded)
 
-// abandon releases the claims of code that still runs although its context has ended. From then on, the
-// server refuses what that code writes. The error names the code.
+// abandon releases the claims of code that still runs although its context has ended. From then on,
+// the server refuses requests of that code. The error names the code.
 func (w *Worker) abandon() error {
 	back := perdure.Release{WorkerID: w.ID}
 	var names []string

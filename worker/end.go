@@ -12,9 +12,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// end commits the result of the agent's function: out or failure. It reports whether the execution has
-// ended. While a signal is pending that the definition lists in Unless, the execution does not end, and the
-// function is called again. If the server refuses the result, end fails the execution instead.
+// end commits the result of the agent's function: out or failure. It reports whether the execution
+// has ended. If a signal is pending that the definition lists in Unless, the execution does not
+// end, and the function is called again. If the server refuses the result, end fails the execution
+// instead.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	if failure == nil {
 		failure = r.misfit(out)
@@ -29,8 +30,9 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	case failure != nil:
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
-	// If a heartbeat is sent at the same time as the end, the server replies that the lease is lost. As
-	// with a suspend, that reply must not end the run.
+	// If a heartbeat is sent at the same time as the commit that ends the execution, the server
+	// replies that the lease is lost. That reply must not end the run. The same applies to a
+	// suspend.
 	r.setParking(true)
 	defer r.setParking(false)
 	reply, err := r.commit(o)
@@ -62,9 +64,9 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	return true, nil
 }
 
-// unreadFailure returns the failure for a function that was called again because signals of Unless were
-// pending, and that returned without taking one. Otherwise it would be called for ever, or the signals
-// would be lost.
+// unreadFailure returns the failure of a function that was called again because signals of Unless
+// were pending, and that has returned without taking one. If it did not fail, it would be called
+// for ever, or the signals would be lost.
 func (r *run) unreadFailure() *perdure.TaskError {
 	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
 		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}
@@ -128,7 +130,7 @@ func (r *run) finish() {
 // server cannot be reached in time, the claim ends with its lease.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
-		return // the worker has stopped waiting for the server, so the lease expires
+		return // a worker that has stopped waiting for the server lets the lease expire
 	}
 	a.Lease = r.claim.Lease
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), releaseTimeout)

@@ -7,19 +7,22 @@ import (
 )
 
 const (
-	// maxHeads is the maximum number of heads in memory whose records the function has not requested. A run
-	// reaches the limit only if its function requests the records in another order than before.
+	// maxHeads is the maximum number of heads (see ended) in memory. A run reaches it only if its
+	// function requests the records in another order than before, because a head is removed when
+	// its record is requested.
 	maxHeads = 10_000
 	// fetchBytes is the approximate number of bytes of results that a run fetches ahead in one request.
 	fetchBytes = 1 << 20
 )
 
-// ended contains what a run knows about the steps and tasks that had ended when the function was entered. A
-// head describes one of these records without its larger contents.
+// ended contains what a run knows about the steps and tasks that had ended when the function was
+// entered. Each of these records has a head: a description without its larger contents. The heads
+// are read from the server in pages.
 //
-// A function that is entered again requests records in roughly the recorded order. Therefore a request for
-// one record also fetches the contents of those after it. A record that the function has requested is
-// removed: a step is requested only once, and run.tasks has the tasks.
+// A function that is entered again requests records in roughly the recorded order. A request for
+// the contents of one record therefore also fetches those of the records after it. When the
+// function has requested a record, its head is removed: a step is requested only once, and the
+// tasks are in run.tasks.
 type ended struct {
 	heads   map[uuid.UUID]*perdure.EndedHead
 	order   []uuid.UUID // ids of the heads in the recorded order; some of the heads may be removed
@@ -27,8 +30,8 @@ type ended struct {
 	// ahead is the maximum number of records in the next request for contents. batched is the
 	// number of records in the previous request.
 	ahead, batched int
-	// from is the position of the first page of heads when the function is entered. next is the position of
-	// the page to read next.
+	// from is the position of the page of heads with which the function begins. next is the
+	// position of the page to read next.
 	from, next int64
 	more       bool
 	// whole says that the server's pages list every record. A record that is on no page then does not
@@ -37,7 +40,7 @@ type ended struct {
 	bytes int // approximate memory of the heads and the prefetched results
 }
 
-// newEnded returns the ended records that a claim contains.
+// newEnded returns what the claim c contains about steps and tasks that have ended.
 func newEnded(c perdure.AgentClaim) ended {
 	if c.LastCommit == (perdure.CommitNumber{}) {
 		return ended{whole: true}
@@ -50,8 +53,8 @@ func newEnded(c perdure.AgentClaim) ended {
 	return e
 }
 
-// rewound returns e as it was before the function's first request, for a function that is entered again.
-// Newer records are on the pages of heads or in run.tasks.
+// rewound returns e as it was before the function's first request, for a function that is entered
+// again. Records that were added since are on the pages of heads or in run.tasks.
 func (e *ended) rewound() ended {
 	return ended{from: e.from, next: e.from, more: e.from > 0 || e.next > 0, whole: e.whole}
 }
@@ -77,16 +80,16 @@ func weightOf(h *perdure.EndedHead) int {
 	return n
 }
 
-// giveUp stops reading pages. Records that are not on the pages read so far must be requested one
-// by one.
+// giveUp ends the reading of pages by the run. Records that are on none of the pages read so far
+// must then be requested one by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
-// take removes a record from the heads and the prefetched contents. It is called when the function
-// has requested the record, or when the record's state may have changed.
+// take removes the head and the prefetched contents of a record. It is called when the function has
+// requested the record, or when the record's state may have changed.
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		// Without this, the contents would stay in memory as long as any head of the same page.
+		// Without this, the contents would stay in memory as long as another head of the same page.
 		h.Result, h.Error = perdure.Payload{}, nil
 	}
 	delete(e.heads, id)
@@ -109,8 +112,8 @@ func (e *ended) aim() {
 	}
 }
 
-// batch returns the ids for one request of contents: id, and the records after it whose contents are not in
-// memory.
+// batch returns the ids for one request of contents: the given id, and those of the records after
+// it whose contents are not in memory.
 func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	for len(e.order) > 0 && e.heads[e.order[0]] == nil {
 		e.order = e.order[1:]
@@ -134,8 +137,8 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 // sizeOf returns the approximate number of bytes of the record that the head h describes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of a record. If the head is not in memory, head reads one more page of heads from
-// the server. It returns nil if that page does not have it either.
+// head returns the head of the record with the id (see ended). If it is not in memory, head reads
+// one more page of heads from the server. It returns nil if that page does not have it either.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {
 		return h
@@ -190,8 +193,8 @@ func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 	return found[0], nil
 }
 
-// fetchEnded returns a record with its contents. The same request fetches the contents of the records that
-// the function is likely to ask for next.
+// fetchEnded returns a record with its contents. The same request fetches the contents of the
+// records that the function is likely to request next.
 func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	e := &r.ended
 	if e.fetched[id] == nil {
@@ -217,9 +220,10 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	return t, nil
 }
 
-// hasEnded reports whether the task t is known to have ended, so that the next commit need not contain it.
-// It returns false if the caller chose the task's key, because the server must compare the input and may
-// create a new task. It reads no page of heads, because Schedule does not block.
+// hasEnded reports whether the task t is known to have ended, so that the next commit need not
+// contain it. It returns false if agent code has chosen the task's key, because the server must
+// then compare the input and may create a new task. It reads no page of heads, because Schedule
+// does not block.
 func (r *run) hasEnded(t perdure.NewTask) bool {
 	id := perdure.TaskID(t.Key)
 	h := r.ended.heads[id]

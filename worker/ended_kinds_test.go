@@ -69,7 +69,7 @@ func TestResumeOfEveryEnd(t *testing.T) {
 	})
 }
 
-// TestResumeComparesTheCallersKey checks a task whose key the caller chose. With another input, the
+// TestResumeComparesTheCallersKey checks a task whose key agent code chose. With another input, the
 // same key is refused, even if the first task is known to have ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)
@@ -133,8 +133,8 @@ func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestTwoRecordsOfOneKey checks that a step's second record with the same key is ignored: a page
-// contains only the first record.
+// TestTwoRecordsOfOneKey checks that a second record of a step with the same key is ignored: the
+// pages contain only the first record.
 func TestTwoRecordsOfOneKey(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		b.known("a")

@@ -63,8 +63,8 @@ func (b *bench) overWire() perdure.Dispatch {
 	return client
 }
 
-// eachLine runs a test on each kind of store, once with a dispatch in process and once with one
-// over gRPC.
+// eachLine runs a test on each kind of store: once with a dispatch in the same process and once
+// with one over gRPC.
 func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		for _, name := range []string{"in process", "gRPC"} {
@@ -125,8 +125,8 @@ func (s *stepper) run(ctx agent.Context) (string, error) {
 	return "fine", s.step(ctx, s.steps)
 }
 
-// counted returns a change of a worker's configuration. The worker gets a new id. It calls the
-// dispatch line through f, which counts the calls.
+// counted returns a change of a worker's configuration. With it, the worker has a new id and calls
+// the dispatch line through f, which counts the calls.
 func counted(f *faulty, line perdure.Dispatch) func(*Config) {
 	f.Dispatch = line
 	return func(c *Config) { c.Dispatch, c.ID = f, uuid.New() }
@@ -179,8 +179,9 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 	}
 }
 
-// TestResumeWithoutPages checks that a resume without all pages, such as with an older server, runs
-// no recorded step again. It requests records with GetTasks instead.
+// TestResumeWithoutPages checks a resume in which pages of records are missing, for example because
+// the server is older. No recorded step runs again, because the worker requests the records with
+// GetTasks instead.
 func TestResumeWithoutPages(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, f := range map[string]*faulty{
@@ -224,9 +225,9 @@ func TestResumeWithoutPages(t *testing.T) {
 	}
 }
 
-// TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records only if the
-// poll asked for them and the execution was claimed before. It also checks the content of the
-// heads, and the errors for a lost lease, a negative position and an unknown execution.
+// TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records (see ended)
+// only if the poll asked for them and the execution was claimed before. It also checks the content
+// of the heads, and the errors for a lost lease, a negative position and an unknown execution.
 func TestHeadsAreSentOnRequestOnly(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		s := &stepper{steps: 3, size: 10}

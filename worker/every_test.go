@@ -59,9 +59,9 @@ func (b *bench) wantTexts(id uuid.UUID, want ...string) {
 	}
 }
 
-// TestEntryCounterCollision checks that equal texts are stored twice if the agent appends one
-// before and one after a checkpoint. That also holds if the function takes another branch when it
-// is entered again.
+// TestEntryCounterCollision checks that a text is stored twice if the agent appends it once before
+// and once after a checkpoint. That also holds if the function takes another branch when it is
+// entered again.
 func TestEntryCounterCollision(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -92,7 +92,7 @@ func TestEntryCounterCollision(t *testing.T) {
 }
 
 // TestEntryIdempotencyOnResume checks that a function that is entered again stores no entry twice.
-// It guards one entry by a look at Messages, and gives the others keys.
+// It looks for one of the entries in Messages before it appends it, and gives the others keys.
 func TestEntryIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

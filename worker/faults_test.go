@@ -31,8 +31,8 @@ type faulty struct {
 	// refuse, if set, returns an error for call number n of a method. The call then does not
 	// arrive. If refuse returns nil, the call arrives.
 	refuse func(method string, n int) error
-	// The functions below, if set, receive a call or its reply. They may change the reply or delay
-	// it.
+	// The functions below, if set, are called with the request or the reply of a call. They may
+	// change the request or the reply, or delay the call.
 	onCommit    func(perdure.Commit, *perdure.CommitReply) error
 	onAgents    func([]perdure.AgentClaim)
 	onTasks     func([]perdure.TaskClaim)
@@ -97,8 +97,8 @@ func (f *faulty) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return through(f, "Register", func() (perdure.Settings, error) { return f.Dispatch.Register(ctx, r) })
 }
 
-// PollAgents applies only the fault before. It never repeats a poll, because the claims in a lost
-// reply would come back only when their leases expire.
+// PollAgents applies only one of the faults, the constant before. It never repeats a poll, because
+// the claims in a lost reply would become available only when their leases expire.
 func (f *faulty) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if f.next("PollAgents") == before {
 		return nil, unavailable()
@@ -193,8 +193,8 @@ func (f *faulty) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ended
 	return through(f, "Ended", func() (perdure.EndedPage, error) { return f.Dispatch.Ended(ctx, q) })
 }
 
-// overFaulty returns a change of a worker's configuration. The worker then calls the bench's engine
-// through f.
+// overFaulty returns a change of a worker's configuration. With it, the worker calls the bench's
+// engine through f.
 func (b *bench) overFaulty(f *faulty) func(*Config) {
 	f.Dispatch = b.e.Dispatch(org, false)
 	return func(c *Config) { c.Dispatch = f }

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// newsPause returns the minimum pause after a heartbeat for which the server has asked, so that many
+// newsPause returns the minimum pause after a heartbeat that the server has asked for, so that many
 // cancels cause few heartbeats. The parameter interval is the time between regular heartbeats.
 func newsPause(interval time.Duration) time.Duration {
 	return min(interval/50, 100*time.Millisecond)
@@ -22,7 +22,7 @@ func (w *Worker) watchLeases(ctx context.Context) {
 		return w.Dispatch.WatchLeases(ctx, w.ID, func() {
 			select {
 			case w.news <- struct{}{}:
-			default: // another heartbeat is already asked for, and brings all news
+			default: // a heartbeat is already asked for, and its reply has all news
 			}
 		})
 	})
@@ -81,10 +81,10 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// checkLeases ends work whose lease has expired, and returns the time of this check; last is the time of
-// the previous one. If the two are more than half a lease apart, the machine or the process was suspended.
-// Then checkLeases first sends a heartbeat, because the server may have been down, too, and still accept
-// the leases.
+// checkLeases ends work whose lease has expired, and returns the time of this check. The parameter
+// last is the time of the previous check. If more than half a lease has passed since, the machine
+// or the process was suspended. Then checkLeases first sends a heartbeat, because the server may
+// have been down, too, and may still accept the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -94,10 +94,10 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 	return now
 }
 
-// expire ends work whose lease has expired by this worker's clock, because without a connection the server
-// cannot say so. It skips a run that has a new claim with a lease of its own. It also skips an attempt
-// whose OnLost is not report, because such a task may run twice: if the server was down, it may still
-// accept the lease.
+// expire ends work whose lease has expired by this worker's clock, because without a connection the
+// server cannot say so. It skips a run that has a new claim with a lease of its own. It also skips
+// an attempt of a task that may run twice (OnLost is not report): if the server was down, it may
+// still accept the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *Worker) expire() {
 	}
 }
 
-// heldLeases is the work whose leases one heartbeat renews, in the order in which the heartbeat lists it.
+// heldLeases is the work whose leases one heartbeat renews, in the order of the heartbeat's lists.
 type heldLeases struct {
 	runs     []*run
 	attempts []*attempt
@@ -200,9 +200,10 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	}
 }
 
-// heard applies what the reply to a heartbeat says about this run. The heartbeat named the lease in lease;
-// sent is the renewed lease, which began when the heartbeat was sent. If the run has another lease by now,
-// because it was suspended and claimed again, the reply is ignored.
+// heard applies what the reply to a heartbeat says about this run. The parameter lease is the lease
+// that the heartbeat contained. The parameter sent is the renewed lease, which began when the
+// heartbeat was sent. If the run has another lease by now, because it was suspended and claimed
+// again, the reply is ignored.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentHeartbeatReply, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
@@ -223,9 +224,9 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentHeartbeatReply, sent lea
 	}
 }
 
-// dropMoved discards a parked goroutine, because the server says that another worker has continued the
-// execution from the commit with the number at. It does nothing if the goroutine is parked at another
-// commit by now.
+// dropMoved discards the parked goroutine of r, because the server says that another worker has
+// continued the execution. The parameter at is the commit after which the goroutine had parked. If
+// it is parked at another commit by now, dropMoved does nothing.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

@@ -11,13 +11,14 @@ const (
 	// openAgainFirst is the first pause before a stream is opened again, and openAgainMost is the longest.
 	openAgainFirst = 100 * time.Millisecond
 	openAgainMost  = 10 * time.Second
-	// openedWell is how long a stream must have been open, so that the next pause is openAgainFirst again.
+	// openedWell is how long a stream must have been open for the next pause to be openAgainFirst
+	// again.
 	openedWell = time.Minute
 )
 
-// keepOpen keeps a stream to the server open until ctx ends. Whenever open returns, keepOpen calls it again
-// after a pause; the pauses grow. It logs the text failure once for a series of errors that a new
-// connection does not mend.
+// keepOpen keeps a stream to the server open until ctx ends. Whenever open returns, keepOpen calls
+// it again after a pause; the pauses grow. For a series of errors that do not end with a new
+// connection, it logs the text failure once.
 func (w *Worker) keepOpen(ctx context.Context, failure string, open func() error) {
 	for pause, told := openAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, openAgainMost) {
 		began := time.Now()

@@ -15,8 +15,9 @@ import (
 )
 
 // TestLeaseEndsByTheWorkersOwnClock checks that the contexts of an agent and a task end with
-// ErrLeaseLost, at most a third of a lease after their lease has expired. The worker cannot reach
-// the server, or the server cannot renew leases, so only the worker's clock can end them.
+// ErrLeaseLost, at most a third of a lease after their lease has expired. In the test, the worker
+// cannot reach the server, or the server cannot renew leases, so only the worker's clock can end
+// them.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	t.Run("no heartbeat arrives", func(t *testing.T) {
@@ -78,9 +79,9 @@ func leaseEnds(t *testing.T, f *faulty) {
 	b.output(id, "fine")
 }
 
-// TestLostLeaseEndsTheGoroutine checks a run whose lease the server reports as lost. Its context
-// ends with ErrLeaseLost, its next blocking call does not return, and the function is entered
-// again.
+// TestLostLeaseEndsTheGoroutine checks a run whose lease is lost, as the server reports. Its
+// context ends with ErrLeaseLost, its next blocking call does not return, and the function is
+// entered again.
 func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	b := newBench(t, 3*time.Second)
@@ -177,8 +178,8 @@ func TestRateLimitIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestStepWaitsForAFreshLease checks a step that is requested when the lease is in its last fifth.
-// It begins only after the lease is renewed.
+// TestStepWaitsForAFreshLease checks a step that the function requests in the last fifth of the
+// lease. The step begins only after the lease is renewed.
 func TestStepWaitsForAFreshLease(t *testing.T) {
 	const lease = 10 * time.Second
 	b := newBench(t, lease)

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// secretQuestion returns a question that has the secret in each part that is content.
+// secretQuestion returns a question that has the text secret in each part that is content.
 func secretQuestion(name string) agent.Question {
 	return agent.Question{
 		Name: name, Prompt: secret + " prompt", Details: map[string]string{"about": secret + " details"},
@@ -53,9 +53,9 @@ func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error 
 }
 
 // TestNothingOfALocalQuestionIsAtRest checks that the files of the server contain no content of a
-// LOCAL execution's question while it is open, and no content of its answer after the run has taken
-// it. The answer is then read from the worker. The same contents of a REMOTE execution are found in
-// the files.
+// LOCAL execution's question while the question is open, and no content of its answer once the run
+// has taken the answer. The answer is then read from the worker. The same contents of a REMOTE
+// execution are found in the files.
 func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 }
 
 // TestLocalQuestionsThatAreRefused checks that the worker compares the default answer of a LOCAL
-// question with the question's schema. The run continues after the error.
+// execution's question with the question's schema. The run continues after the error.
 func TestLocalQuestionsThatAreRefused(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -251,7 +251,8 @@ func TestLocalQuestionsThatAreRefused(t *testing.T) {
 }
 
 // TestAPromotedRunKeepsItsQuestions checks that the questions and answers of a LOCAL execution are
-// complete after its promotion, for clients and for another worker that enters the function again.
+// complete after the execution has become REMOTE, for clients and for another worker that enters
+// the function again.
 func TestAPromotedRunKeepsItsQuestions(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.mode = perdure.Local
@@ -298,8 +299,8 @@ func TestAPromotedRunKeepsItsQuestions(t *testing.T) {
 }
 
 // TestLocalQuestionsOutlastAKillAtEveryWrite kills a worker at each of its writes, before and after
-// the write arrives. It checks that each question is asked once. The function gets the answer
-// again, even after the server has erased it.
+// the write arrives. It checks that each question is asked once, and that the function gets the
+// answer again, even after the server has erased it.
 func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, after := range []bool{false, true} {
@@ -310,8 +311,9 @@ func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedAsker runs an agent that asks two questions, and kills its worker at its write number at.
-// It reports whether the kill happened.
+// killedAsker runs an agent that asks two questions, and kills its worker at a write, whose number
+// is the parameter at. If the parameter after is true, that write still arrives. killedAsker
+// reports whether the kill happened.
 func killedAsker(t *testing.T, at int, after bool) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

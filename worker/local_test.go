@@ -56,8 +56,9 @@ func inFiles(t *testing.T, folder string) map[string]int {
 }
 
 // TestNoContentAtRest checks that the files of the server's database soon contain no content of
-// LOCAL executions that have ended, and that the worker has four of the contents. If the same
-// executions are REMOTE, their contents are found in the files, which shows that the search works.
+// LOCAL executions that have ended, and that the worker's files have four of the contents. If the
+// same executions are REMOTE, their contents are found in the server's files, which shows that the
+// search works.
 func TestNoContentAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -180,8 +181,8 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 	}
 }
 
-// TestPromotedRunGoesOnElsewhere checks the promotion of a waiting LOCAL execution to REMOTE. The
-// server then has its whole conversation, its former worker drops the contents, and another worker
+// TestPromotedRunGoesOnElsewhere checks a waiting LOCAL execution that becomes REMOTE. The server
+// then has its whole conversation, its former worker drops the contents, and another worker
 // continues it.
 func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 	b := newBench(t, 5*time.Second)
@@ -287,9 +288,9 @@ func fill(n int) func(agent.Context) (string, error) {
 	}
 }
 
-// filled runs fill(n) as a LOCAL execution until it waits. It then stops the worker, and lets
-// another worker end the execution. The result wrote is the time until the wait. The result resumed
-// is the time from the start of the second worker to the end.
+// filled runs fill(n) as a LOCAL execution until it waits. It then stops the worker and starts
+// another one, which ends the execution. The result wrote is the time until the wait. The result
+// resumed is the time from the start of the second worker to the end.
 func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -338,7 +339,7 @@ func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	return wrote, resumed
 }
 
-// TestLocal200Entries checks a LOCAL execution with 200 large entries. A second worker returns them
+// TestLocal200Entries checks a LOCAL execution with 200 large entries. A second worker reads them
 // in order, and the server's database file does not contain their content.
 func TestLocal200Entries(t *testing.T) { filled(t, 200) }
 

@@ -5,11 +5,12 @@ import (
 	"log/slog"
 )
 
-// Each log line about an execution has the ids of the execution, its org, the worker and, if there is one,
-// the trace. Lines of a run also have the fence of its claim; lines of an attempt also have the task and
-// the number of the attempt.
+// Each log line about an execution has the id of the execution, its org, the worker and, if there
+// is one, the id of the trace. Lines of a run also have the fence of its claim; lines of an attempt
+// also have the task and the number of the attempt.
 
-// lineOf returns a logger whose lines have the org, the worker and the attributes in claim.
+// lineOf returns a logger whose lines have the org, the worker and the given attributes of the
+// claim.
 func (w *Worker) lineOf(claim ...any) *slog.Logger {
 	return w.Logger.With("org", w.settings.Org, "worker", w.ID).With(claim...)
 }
@@ -35,7 +36,7 @@ func (a *attempt) log() *slog.Logger {
 	return withTrace(a.w.lineOf("execution", l.ExecutionID, "task", l.TaskID, "kind", a.claim.Task.Kind, "attempt", l.Attempt), a.claim.Traceparent)
 }
 
-// sayClaimed logs, at level debug, that this worker has claimed the execution and runs it.
+// sayClaimed logs, at level debug, that this worker has claimed the run's execution and runs it.
 func (r *run) sayClaimed() {
 	if !r.w.Logger.Enabled(context.Background(), slog.LevelDebug) {
 		return // skip the attributes, which are expensive to compute

@@ -12,8 +12,8 @@ type Observer struct {
 	// LeaseLost is called when the worker has lost a lease: on an attempt of a task if task is true, and on
 	// an execution otherwise.
 	LeaseLost func(task bool)
-	// Entered is called when a worker begins to run an agent's function from its top. The argument again
-	// says whether the function was entered before for the same execution.
+	// Entered is called when a worker begins to run an agent's function from its top. The argument
+	// again reports whether the function was entered before for the same execution.
 	Entered func(kind string, again bool)
 	// Resumed is called when a parked goroutine continues; kind is the kind of its agent.
 	Resumed func(kind string)
@@ -23,8 +23,8 @@ type Observer struct {
 	// Replayed is called when an attempt returns the result of an earlier attempt from this
 	// worker's disk, so that the task's code does not run again.
 	Replayed func(kind string)
-	// Retried is called when the server refused a call that the worker will retry. The argument
-	// code is the error code.
+	// Retried is called when the server has refused a call that the worker will repeat. The
+	// argument code is the error code.
 	Retried func(code perdure.Code)
 	// NotStored is called when the worker drops data because the server could not store it for
 	// Config.StoreFor. The data is the outcome of an attempt if task is true, and the commit of an

@@ -9,9 +9,9 @@ import (
 )
 
 // TestOutputsOfLocalExecutionsFitTheSchema checks outputs and results that do not fit the schema of
-// their kind, in both persistence modes. The execution fails. The task fails without another
-// attempt. For LOCAL executions the worker compares them with the schema, for REMOTE ones the
-// server.
+// their kind, in both persistence modes. The execution fails, and the task fails without another
+// attempt. For LOCAL executions the worker compares outputs and results with the schemas, for
+// REMOTE ones the server.
 func TestOutputsOfLocalExecutionsFitTheSchema(t *testing.T) {
 	text := json.RawMessage(`{"type":"string","maxLength":4}`)
 	for _, mode := range modes {

@@ -35,9 +35,8 @@ func (m *meeting) Release(ctx context.Context, r perdure.Release) error {
 	return m.err
 }
 
-// TestOverdueIsGivenBackOnceByTwoBeats checks two heartbeats that are sent at the same time:
-// together they release each overdue execution once. After a sleep of the machine, the regular
-// heartbeat and another one may coincide.
+// TestOverdueIsGivenBackOnceByTwoBeats checks two heartbeats that are sent at the same time, as may
+// happen after a sleep of the machine. Together they release each overdue execution once.
 func TestOverdueIsGivenBackOnceByTwoBeats(t *testing.T) {
 	for _, err := range []error{nil, unavailable()} {
 		m := &meeting{met: make(chan struct{}), err: err}

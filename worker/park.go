@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// suspend commits the pending work together with the wait, and parks the goroutine until a condition of the
-// wait is met. Then the run has the data of its next claim, and suspend returns the stored wait, in which
-// met conditions are marked. If the wait is met at the commit, suspend returns without parking. It does not
-// return if the goroutine is discarded.
+// suspend commits the pending work together with the wait, and parks the goroutine until a
+// condition of the wait is met. It returns when the run has the data of its next claim. The result
+// is the stored wait, in which met conditions are marked. If the wait is already met at the commit,
+// suspend returns without parking. It does not return if the goroutine is discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
 	r.pending.Retained = r.kept
@@ -30,8 +30,9 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 	return *w
 }
 
-// setParking sets whether the goroutine of this run may continue with the claim that follows the next
-// commit. If so, it also prepares the description of the goroutine that the commit sends to the server.
+// setParking sets whether the goroutine of this run may continue with the claim that follows the
+// next commit. If so, it also prepares the description of the goroutine that the commit sends to
+// the server.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -62,7 +63,7 @@ func (r *run) park() {
 	r.holding = true
 	r.w.Observer.resumed(r.claim.Execution.Kind)
 	r.adopt(*early)
-	r.claim.Ended = nil // the function already knows these records
+	r.claim.Ended = nil // the goroutine already knows these records
 }
 
 // awaitClaim waits for the next claim of a parked run. It does not return if the goroutine is discarded: on
@@ -75,7 +76,7 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	case m = <-r.resume:
 	case <-patience.C:
 		r.w.dropParked(r)
-		m = <-r.resume // nil from dropParked, or a claim that arrived first
+		m = <-r.resume // dropParked sends nil, unless a claim has arrived first
 	case <-r.live.Done():
 		r.w.dropParked(r)
 		m = <-r.resume
@@ -87,9 +88,9 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	return m.claim
 }
 
-// park moves a run from the running to the parked runs. If the next claim of the run has already arrived,
-// park returns that claim as early, and the run is not parked. The result kept is false if the worker parks
-// no goroutines or is stopping.
+// park moves a run from the running to the parked runs. If the next claim of the run has already
+// arrived, park returns that claim as early, and the run is not parked. The result kept is false if
+// the goroutine cannot be parked, because the worker parks none or is stopping.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	weight := r.weigh()
 	w.mu.Lock()
@@ -145,9 +146,9 @@ func (w *Worker) ended(r *run) {
 // goroutineBytes is the approximate memory of a parked goroutine, without the data of its run.
 const goroutineBytes = 16 << 10
 
-// weigh returns the approximate memory that the run occupies while it is parked: the data of its claim, the
-// data that arrived since then, and its cached path. Most sizes were added up when the data arrived, so
-// weigh does not count everything again.
+// weigh returns the approximate memory that the run occupies while it is parked: the data of its
+// claim, the data that arrived since then, and its cached path. It uses sums that were kept up to
+// date as the data arrived, so that it need not go through all of the data.
 func (r *run) weigh() int {
 	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
 		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes + r.questionBytes
@@ -170,9 +171,9 @@ func (w *Worker) dropParked(r *run) {
 // sending. The caller has locked w.mu.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
-// goOn hands the claim c to the goroutine of its execution, if that goroutine is parked or about to park,
-// and the execution has had no other commit since. It reports whether it did. If the goroutine is parked at
-// another commit, goOn discards it.
+// goOn hands the claim c to the goroutine of its execution. It does so only if that goroutine is
+// parked or about to park, and the execution has had no other commit since. It reports whether it
+// did. If the goroutine is parked at another commit, goOn discards it.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()
@@ -207,9 +208,9 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 	}
 }
 
-// untrack removes the run from the worker's running runs. The result late is a claim that was handed to the
-// run and that the run did not take over, or nil. The result overtaken says whether a newer run of the same
-// execution has replaced this one.
+// untrack removes the run from the worker's running runs. The result late is a claim that was
+// handed to the run, but that the run did not take over; nil if there is none. The result overtaken
+// reports whether a newer run of the same execution has replaced this one.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

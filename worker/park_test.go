@@ -115,9 +115,9 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// TestEntryAppendedTwiceIsReported checks that the worker reports an entry without a key that the
-// function appends again after it was entered again. It reports the entry once. It does not report
-// an entry with a key, or one before a checkpoint.
+// TestEntryAppendedTwiceIsReported checks an entry without a key that the function appends again
+// when it is entered again. The worker reports it once. It does not report an entry with a key, or
+// one before a checkpoint.
 func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -15,8 +15,8 @@ import (
 // immutable, so cached ones never become stale.
 const maxCachedPaths = 128 << 20
 
-// paths caches the entry paths of executions that ran recently, so that a turn reads only the new entries
-// of its conversation.
+// paths caches the entry paths of executions that ran recently, so that a turn (a model call and
+// its tools) reads only the new entries of its conversation.
 type paths struct {
 	mu    sync.Mutex                      // guards the fields below
 	cache lru.Map[uuid.UUID, *cachedPath] // by execution id
@@ -37,7 +37,7 @@ type cachedPath struct {
 func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		held := w.paths.get(execution)
-		for i := len(held) - 1; i >= 0; i-- { // the leaf is usually the newest entry
+		for i := len(held) - 1; i >= 0; i-- { // the loop begins at the end, because the leaf is usually the newest entry
 			if held[i].ID == leaf {
 				yieldAll(held[:i+1], yield)
 				return
@@ -104,16 +104,16 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return nil
 }
 
-// put caches the path that consists of held followed by more, and returns that path. If the cache is full,
-// it evicts the least recently used paths. A cached slice is only ever appended to, so callers may go on
-// reading it.
+// put caches a path that consists of two parts, the parameters held and more, and returns that
+// path. If the cache is full, it evicts the least recently used paths. A cached slice is only ever
+// appended to, so callers may still read the slices that they have got.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// Another caller has changed the cached path since the caller read held, or the cached path does
-		// not begin at the root.
+		// The cached path has changed since the caller read held from it, or does not begin at the
+		// root.
 		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
 	h.asked = true
@@ -145,7 +145,8 @@ func bytesOf(entries []perdure.Entry) (n int) {
 	return n
 }
 
-// grow adds bytes to the counted size of a cached path. The caller has locked p.mu.
+// grow adds bytes to the counted size of everything that is cached for an execution. The caller has
+// locked p.mu.
 func (p *paths) grow(h *cachedPath, bytes int) {
 	h.bytes += bytes
 	p.bytes += bytes
@@ -159,8 +160,8 @@ func (p *paths) makeRoom() {
 	}
 }
 
-// at returns the cached path of an execution, and marks it as the most recently used one. If no
-// path is cached, it adds an empty one. The caller has locked p.mu.
+// at returns the cache's record of an execution, and marks it as the most recently used one. If
+// there is none, it adds an empty one. The caller has locked p.mu.
 func (p *paths) at(execution uuid.UUID) *cachedPath {
 	h := p.cache.Get(execution)
 	if h == nil {
@@ -212,8 +213,9 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.extend(p.at(execution), entries)
 }
 
-// execution returns an execution from the cache, or calls read and caches the result. The status of a
-// cached execution may be out of date, so callers use only its input, which never changes.
+// execution returns the execution with the id from the cache, or calls read and caches its result.
+// The status of a cached execution may be out of date, so callers use only its input, which never
+// changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	if x := p.knownExecution(id); x != nil {
 		return x, nil

@@ -150,8 +150,9 @@ func TestPathsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestTurnsDoNotReadTheConversationAgain checks that 30 turns of a conversation read entries from
-// the server at most twice, with parked goroutines and without.
+// TestTurnsDoNotReadTheConversationAgain checks that 30 turns of a conversation, each with a
+// message of the user, read entries from the server at most twice, with parked goroutines and
+// without.
 func TestTurnsDoNotReadTheConversationAgain(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 20*time.Second)
@@ -189,8 +190,8 @@ func TestTurnsDoNotReadTheConversationAgain(t *testing.T) {
 	}
 }
 
-// TestAdoptedEntriesInMessages checks that Messages returns each entry once if the function is
-// entered again and repeats its appends with the same keys.
+// TestAdoptedEntriesInMessages checks a function that is entered again and repeats its appends with
+// the same keys. Messages returns each entry once.
 func TestAdoptedEntriesInMessages(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -2,7 +2,7 @@ package worker
 
 import "github.com/perdure/perdure/agent"
 
-// Outcomes of Peek for a task, as the run records them.
+// These are the outcomes of a call of Peek that the run records.
 const (
 	peekedEnded = 0
 	peekedOpen  = 1

@@ -85,9 +85,10 @@ func (r *run) WithdrawQuestion(a agent.QuestionRef) {
 	}
 }
 
-// finalQuestion returns a question if this run knows that it is final, and nil otherwise. It returns nil
-// for a question that the next commit asks, because the server must first compare it with the stored
-// question of that id. If a reply left out the answer, finalQuestion reads the question again.
+// finalQuestion returns a question if this run knows that it is final, and nil otherwise. It also
+// returns nil if the next commit asks the question, because the server must first compare it with
+// the stored question of that id. If a reply left out the answer to the question, finalQuestion
+// reads it again.
 func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
 	q := r.questions[id]
 	if q == nil || r.asksNow(id) {
@@ -104,7 +105,7 @@ func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
 	return r.questions[id], nil
 }
 
-// asksNow reports whether the next commit asks the question.
+// asksNow reports whether the pending commit asks the question.
 func (r *run) asksNow(id uuid.UUID) bool {
 	return slices.ContainsFunc(r.pending.Questions, func(n perdure.NewQuestion) bool { return perdure.QuestionID(r.ID(), n.Key) == id })
 }
@@ -113,7 +114,7 @@ func (r *run) asksNow(id uuid.UUID) bool {
 // answers.
 func leftOut(q *perdure.Question) bool { return q.Answer != nil && q.Answer.Verdict == "" }
 
-// learnQuestions stores the final ones among the questions in the run.
+// learnQuestions stores in the run those of the questions that are final.
 func (r *run) learnQuestions(questions []*perdure.Question) {
 	for _, q := range questions {
 		if q == nil || !q.Status.Final() {
@@ -158,8 +159,8 @@ func (r *run) questionState(id uuid.UUID) perdure.Question {
 	return perdure.Question{ID: id, ExecutionID: r.ID(), Status: perdure.QuestionOpen}
 }
 
-// questionMet reports whether the question that the condition leaf waits for is final. If the server has
-// marked the condition as met, and the run does not have the question, questionMet reads it.
+// questionMet reports whether the question of the condition leaf is final. If the server has marked
+// the condition as met, and the run does not have the question, questionMet reads it.
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
 	id := *leaf.Question
 	if leaf.Met && r.asksNow(id) {

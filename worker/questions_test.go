@@ -118,9 +118,9 @@ func TestAQuestionIsAnsweredBeforeTheWait(t *testing.T) {
 	})
 }
 
-// TestQuestionsInWaitAny checks a wait for two questions, of which the second is answered first.
-// When the function is entered again after the first question is answered, too, the choice is the
-// same.
+// TestQuestionsInWaitAny checks a wait for two questions, of which the second is answered first. It
+// returns the second. When the function is entered again after the first is answered, too, the wait
+// returns the second again.
 func TestQuestionsInWaitAny(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -234,8 +234,8 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 			})
 			b.work(func(c *Config) { c.Parked = -1 })
 			id := b.start("a")
-			// If the answer came before the goroutine is discarded, it would resume the goroutine.
-			// The function would not be entered again.
+			// If the answer came before the goroutine is discarded, it would resume the goroutine,
+			// and the function would not be entered again.
 			discarded := func(n int32) { eventually(t, "the goroutine to be discarded", func() bool { return gone.Load() == n }) }
 			b.waiting(id, "question")
 			discarded(1)

@@ -2,13 +2,13 @@ package worker
 
 import "github.com/perdure/perdure"
 
-// countRecords stores how many records (n) the server has counted since the newest checkpoint. It warns
-// once when n reaches ManyRecords, because all of them are read whenever the function is entered again. It
-// does not make a checkpoint by itself: a checkpoint would consume signals, and drop outcomes of waits for
-// which the function asks again.
+// countRecords stores the number n of records that the server has counted since the newest
+// checkpoint. When n reaches ManyRecords, it warns once, because all of them are read whenever the
+// function is entered again. It does not make a checkpoint by itself: a checkpoint would consume
+// signals, and drop outcomes of waits for which the function asks again.
 //
-// Only the server can count records: a function that is entered again may schedule tasks that are already
-// stored.
+// Only the server can count records: a function that is entered again may schedule tasks that are
+// already stored.
 func (r *run) countRecords(n int64) {
 	before := r.records
 	r.records = n

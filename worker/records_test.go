@@ -33,8 +33,8 @@ func (l *lines) count(text string) int {
 }
 
 // TestManyRecordsAreOneWarning checks that an execution with ManyRecords records since its
-// checkpoint causes one warning in the log, even if the function is entered again. It also checks
-// the execution's counter of records, which a checkpoint resets.
+// checkpoint causes one warning in the log, even if its function is entered again. It also checks
+// the number of records in the execution, which a checkpoint resets.
 func TestManyRecordsAreOneWarning(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })

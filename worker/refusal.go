@@ -19,8 +19,8 @@ func busy(err error) bool {
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
 // denied reports whether the server refused the worker's key. A retry may succeed, because the key
-// may just be renewed. If the refusal names a field, the content of the call caused it, and it is
-// final.
+// may be replaced meanwhile. If the refusal names a field, the content of the call has caused it,
+// so it is final and denied returns false.
 func denied(err error) bool {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && len(coded.Fields) > 0 {
@@ -34,15 +34,15 @@ func late(err error) bool {
 	return perdure.IsCode(err, perdure.LeaseLost) || perdure.IsCode(err, perdure.NotFound)
 }
 
-// persist repeats a call that stores work whose loss would be costly, until the server accepts the work and
-// persist returns nil. Errors: the server's permanent refusal, lease_lost, not_stored after
+// persist repeats the call try, which stores work whose loss would be costly, until the server
+// accepts the work. Errors: the server's permanent refusal, lease_lost, not_stored after
 // Config.StoreFor, and the error of ctx, which ends with the lease.
 func (r *run) persist(ctx context.Context, try func() error) error {
 	return r.w.retryIf(ctx, r.log, func(err error) bool { return forNow(err) || denied(err) }, try)
 }
 
-// finish sends the end of the attempt until the server accepts or refuses it. The reply may contain a
-// claim; finish shortens the lease of that claim by the time that the reply took.
+// finish sends the end of the attempt until the server accepts or refuses it. The reply may contain
+// a claim. finish replaces the duration of that claim's lease by how much of it is left.
 func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdure.FinishReply, err error) {
 	var sent time.Duration
 	err = a.persist(ctx, func() error {
@@ -56,9 +56,10 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 	return reply, err
 }
 
-// persist repeats a call as run.persist does. The context of an attempt does not end with its lease,
-// because the server may keep the lease longer. But a worker whose key is refused cannot learn that the
-// lease is lost, so persist then ends when the lease ends by the worker's own clock.
+// persist repeats a call as run.persist does. The context of an attempt does not end with its
+// lease, because the server may keep the lease longer than the worker's clock says. But a worker
+// whose key is refused cannot learn that the lease is lost. In that case, persist ends when the
+// lease ends by the worker's own clock.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
 	return a.w.retryIf(ctx, a.log, func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// passing are temporary errors of a server that are not caused by the refused call.
+// passing are the temporary errors of a server that do not come from the content of the refused
+// call.
 var passing = map[string]error{
 	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
 	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),
@@ -129,8 +130,8 @@ func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	})
 }
 
-// TestARefusedCommitLeavesItsBlocksToTheNext checks a streamed block whose first closing commit is
-// refused. The next commit closes the block, once.
+// TestARefusedCommitLeavesItsBlocksToTheNext checks a streamed block. The commit that would have
+// closed it is refused, so the next commit closes it, once.
 func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.e.PayloadLimit = 1 << 20

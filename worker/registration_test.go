@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// registrations is a perdure.Dispatch that counts registrations, and refuses them while its field
-// err is set.
+// registrations is a perdure.Dispatch that counts registrations. It refuses them as long as its
+// field err is set.
 type registrations struct {
 	perdure.Dispatch
 	n   int

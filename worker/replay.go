@@ -28,8 +28,8 @@ func (a *attempt) keepsResult(def agent.TaskDefinition) bool {
 	return def.Replay != nil && a.w.Results != nil
 }
 
-// replay returns the result that an earlier attempt has stored, and streams it again. The bool is false if
-// there is no usable result; one that is not usable is removed.
+// replay returns the result that an earlier attempt has stored, and streams it again. The bool is
+// false if there is no usable result. A stored result that cannot be used is removed.
 func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	result, ok := a.w.Results.Get(a.resultKey())
 	if !ok {
@@ -46,8 +46,8 @@ func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	return result, true
 }
 
-// keep stores the result in Config.Results. If that fails, the task is only less safe: it runs again if the
-// worker dies before the server has stored the result.
+// keep stores the result in Config.Results. If that fails, the task only loses its protection: it
+// runs again if the worker dies before the server has stored the result.
 func (a *attempt) keep(result json.RawMessage) {
 	if err := a.w.Results.Put(a.resultKey(), result); err != nil {
 		a.log().Warn("a result could not be kept on disk until the server has it", "error", err)

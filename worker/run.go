@@ -19,7 +19,7 @@ import (
 )
 
 // run is one goroutine of agent code. It is also the agent.Context that the code receives. Only
-// that goroutine uses the fields, except the fields that a mutex guards.
+// that goroutine uses the fields, except those that a mutex guards.
 type run struct {
 	context.Context
 	id     uuid.UUID
@@ -38,7 +38,7 @@ type run struct {
 	seq        int64 // sequence number of the newest checkpoint
 	ckptLeaf   *uuid.UUID
 	state      json.RawMessage
-	version    int                        // version of the agent's state
+	version    int                        // version of the agent's state in the newest checkpoint
 	tasks      taskCache                  // tasks known to have ended
 	ended      ended                      // steps and tasks that had ended when the function was entered
 	records    int64                      // number of records stored since the newest checkpoint
@@ -51,7 +51,7 @@ type run struct {
 	takenBytes int                        // memory in bytes of the signals in taken
 	steps      map[string]bool            // names of steps that are in use
 	// questionKeys are the keys of the questions that the function has asked since it was entered.
-	// questions has those of these questions that are final.
+	// The field questions has those of the questions that are final.
 	questionKeys  map[string]bool
 	questions     map[uuid.UUID]*perdure.Question
 	questionBytes int      // memory in bytes of questions
@@ -69,8 +69,8 @@ type run struct {
 	resume chan resumption       // has capacity one; the sender has locked the worker's mu
 	span   atomic.Pointer[begun] // the span of the claim; nil without a tracer
 
-	// holding says that the run has an agent slot and counts as work of the worker. It is false while the
-	// run is parked.
+	// holding reports whether the run has an agent slot and counts as work of the worker. It is
+	// false while the run is parked.
 	holding bool
 
 	mu    sync.Mutex // guards the fields below
@@ -94,7 +94,8 @@ type run struct {
 	weight int           // approximate memory in bytes while the run is parked
 }
 
-// resumption is what a parked goroutine is sent: the claim with which it continues, or nil if it must end.
+// resumption is what a parked goroutine receives: the claim with which it continues, or nil if it
+// must end.
 type resumption struct{ claim *perdure.AgentClaim }
 
 // startRun runs a claimed execution. If its goroutine is parked here, and no other worker has committed
@@ -107,8 +108,8 @@ func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// giveClaimBack releases a claim for which there is no run, and the agent slot of the claim. It also takes
-// the claim off the count of the worker's work.
+// giveClaimBack releases a claim for which there is no run, and the agent slot of the claim. The
+// claim then no longer counts as work of the worker.
 func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	defer w.work.Done()
 	defer w.agentSlots.release(1)
@@ -122,9 +123,9 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// enter calls the function of a claimed execution from the top, in a new goroutine. The claim has an agent
-// slot and already counts as work of the worker. A claim with ContinuesParked lacks data, because it is for a parked
-// goroutine: if that goroutine has ended, enter releases the claim.
+// enter calls the function of a claimed execution from the top, in a new goroutine. The claim has
+// an agent slot and already counts as work of the worker. A claim with ContinuesParked lacks data, because it
+// was made for a parked goroutine. If that goroutine has ended, enter releases the claim.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if c.ContinuesParked {
 		go w.giveClaimBack(live, c)
@@ -211,9 +212,9 @@ func (r *run) learn(tasks []*perdure.Task) {
 	}
 }
 
-// errPanic is a panic of agent code. Its text is sent to the server with the release of the claim, because
-// the execution may fail with it. Agent code never gets this error, so the stack does not come into a
-// conversation.
+// errPanic is a panic of agent code. Its text is sent to the server with the release of the claim,
+// because the execution may fail with it. It contains the stack: agent code never gets this error,
+// so the stack does not come into a conversation.
 type errPanic struct {
 	value any
 	stack []byte
@@ -261,8 +262,8 @@ func (r *run) call() (out json.RawMessage, err error) {
 	return r.def.Run(r, r.claim.Execution.Input)
 }
 
-// over reports whether the run has ended, so that it must not do anything more. A run is not over because
-// its execution is being cancelled.
+// over reports whether the run has ended, so that it must not do anything more. A run whose
+// execution is being cancelled is not over.
 func (r *run) over() bool {
 	cause := context.Cause(r.Context)
 	return cause != nil && !errors.Is(cause, agent.ErrCancelled)

@@ -181,7 +181,7 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 		}
 		return strings.Join(said, ","), nil
 	})
-	var away atomic.Bool // whether polls of the first worker fail to arrive
+	var away atomic.Bool // whether the polls of the first worker do not arrive
 	f := &faulty{plan: func(method string, _ int) fault {
 		if method == "PollAgents" && away.Load() {
 			return before
@@ -213,8 +213,8 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	}
 }
 
-// TestLateClaimThatWasOvertaken checks that untrack returns a claim that the run has not adopted,
-// and reports whether a newer run of the execution has replaced the run.
+// TestLateClaimThatWasOvertaken checks that the method untrack returns a claim that the run has not
+// adopted, and reports whether a newer run of the execution has replaced the run.
 func TestLateClaimThatWasOvertaken(t *testing.T) {
 	for _, overtaken := range []bool{true, false} {
 		w := New(Config{})

@@ -16,8 +16,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// witness records what agent code sees at each place of its program. It fails the test if the code
-// sees something different when it reaches the same place of the same execution again.
+// witness records what agent code sees at each place of its program; the places are numbered. It
+// fails the test if the code sees something different when it reaches the same place of the same
+// execution again.
 type witness struct {
 	*bench
 	mu   sync.Mutex // guards the field seen
@@ -40,7 +41,8 @@ func (o *witness) saw(ctx agent.Context, place int, what string, v any) {
 	o.seen[key] = string(raw)
 }
 
-// walk does one random operation of agent code and records the values that it returns.
+// walk does one random operation of agent code and records the values that the operation returns.
+// The parameter place is the number of this operation.
 func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 	name := fmt.Sprintf("%d", place)
 	switch dice.IntN(9) {
@@ -111,9 +113,9 @@ func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 	return nil
 }
 
-// TestSameValuesInPlaceAndEnteredAgain checks that a function that is entered again sees the same
-// values as before at each of 14 random operations. The values are entries, results, errors,
-// signals and choices.
+// TestSameValuesInPlaceAndEnteredAgain checks that a function that is entered again gets the same
+// values as before from each of 14 random operations. The values are entries, results, errors,
+// signals and outcomes of waits.
 func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 	for seed := range uint64(4) {
 		eachWay(t, time.Minute, func(b *bench, way func(*Config)) {

@@ -64,8 +64,8 @@ func (r *run) setSignals(c perdure.AgentClaim) {
 	}
 }
 
-// giveAgain puts the signals that the function has taken since its checkpoint before all other pending
-// signals, so that it receives them first when it is entered again.
+// giveAgain puts the signals in taken, which the function has taken since its checkpoint, before
+// all other pending signals. The function receives them first when it is entered again.
 func (r *run) giveAgain(taken []perdure.Signal) {
 	again := slices.Clone(taken)
 	for i := range again {
@@ -74,9 +74,9 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 	r.signals = append(again, r.signals...)
 }
 
-// look reads the signals that were sent since the last read, page by page. It reads nothing if that read is
-// at most freshFor ago. If the claim did not contain all pending signals, it reads only signals that match
-// the pattern.
+// look reads the signals that were sent since the last read, page by page. If that read is at most
+// freshFor ago, look reads nothing. If the claim did not contain all pending signals, it reads only
+// signals that match the pattern.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {
 		return nil
@@ -151,7 +151,7 @@ func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	return s, true
 }
 
-// took makes the next commit store that the signal was taken.
+// took makes the next commit store that the signal s was taken.
 func (r *run) took(s perdure.Signal) {
 	r.pending.Take = append(r.pending.Take, s.ID)
 	r.taken = append(r.taken, s)

@@ -81,7 +81,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 				said = append(said, string(s.Value))
 				return err
 			}
-			// The second time, the function requests the signals in another order.
+			// When it is entered again, the function requests the signals in another order.
 			if has, err := ctx.HasSignal("go"); err != nil {
 				return "", err
 			} else if has {
@@ -101,7 +101,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 		b.signal(id, "first", "1")
 		b.signal(id, "second", "2")
 		b.waiting(id, "signal")
-		w.stop() // both are taken; the function then receives them again
+		w.stop() // both signals are taken; the function that is entered again receives them again
 		b.signal(id, "go", "0")
 		b.work(func(c *Config) { c.Parked = n })
 		b.waiting(id, "signal")
@@ -110,8 +110,8 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 	}
 }
 
-// TestMoreSignalsThanAClaimCarries checks that a function receives all of 232 pending signals, in
-// order per name, although a claim contains only some of them.
+// TestMoreSignalsThanAClaimCarries checks that a function receives all of 232 pending signals,
+// those of each name in order, although a claim contains only some of them.
 func TestMoreSignalsThanAClaimCarries(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	const many = 230
@@ -169,8 +169,8 @@ func TestWaitsCountFromTheFirstTime(t *testing.T) {
 		}
 		b.signal(id, "stop", `"fine"`)
 		b.output(id, `"fine"`)
-		// Without parked goroutines, the function is entered again at the end of the sleep. It is
-		// also entered again after the signal.
+		// Without parked goroutines, the function is entered again at the end of the sleep and
+		// after the signal.
 		if got, want := entered.Load(), map[int]int32{100: 2, -1: 3}[n]; got != want {
 			t.Errorf("with %d goroutines kept it was entered %d times, want %d", n, got, want)
 		}

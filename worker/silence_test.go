@@ -153,7 +153,7 @@ func TestDiscardIsReported(t *testing.T) {
 	first := b.start("a")
 	b.waiting(first, "signal")
 	w.parkedNow(t, first)
-	second := b.start("a") // its goroutine takes the only place for a parked one
+	second := b.start("a") // its goroutine takes the only place for a parked one, so the first one is discarded
 	if got := wait(t, "the server to be told", told); got != first {
 		t.Errorf("it was told of %s, want %s", got, first)
 	}
@@ -163,8 +163,8 @@ func TestDiscardIsReported(t *testing.T) {
 	}
 }
 
-// TestKeyTTLInOneRun checks that a key with a TTL refers to the same task until a checkpoint, and
-// then to a new task, in the same run of the function.
+// TestKeyTTLInOneRun checks a task key with a TTL in one run of the function. The key refers to the
+// same task until a checkpoint, and then to a new task.
 func TestKeyTTLInOneRun(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var runs atomic.Int32

@@ -70,8 +70,8 @@ func TestSlotsAreNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestLastSlotIsNotLost checks that five polls, one after another, each get the only free slot and
-// return it.
+// TestLastSlotIsNotLost checks that five polls, one after another, each get the only free slot, and
+// that the slot is free again after each.
 func TestLastSlotIsNotLost(t *testing.T) {
 	s := newSlots(2)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,9 +22,8 @@ var (
 	}))
 )
 
-// versioned returns an agent that loads its state with the given versions, or begins with the state
-// first. It saves the state, waits for the signal go, and returns what the function say makes of
-// the state.
+// versioned returns an agent that loads its state as the versions in states describe it, or begins
+// with the state first. It saves the state, waits for the signal go, and returns say(state).
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)
@@ -52,8 +51,9 @@ func asNew(ctx agent.Context) (string, error) {
 	return versioned(newState, stateV2{"Ada", "Lovelace"}, func(st stateV2) string { return st.Last })(ctx)
 }
 
-// TestOldStateIsMigrated checks that a worker with a newer version of the state converts an old
-// checkpoint with the author's migration. The stored checkpoint contains exactly the author's JSON.
+// TestOldStateIsMigrated checks that a worker with a newer version of the agent's state converts
+// the state of an old checkpoint with the migration of the agent's author. The stored checkpoint
+// contains exactly the JSON of the author's type for the state, without additions.
 func TestOldStateIsMigrated(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", asOld)

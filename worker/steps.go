@@ -44,8 +44,8 @@ func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, er
 	return recorded.Result, agent.Result{Task: recorded}.Err()
 }
 
-// perform calls the function of a step and records its result or error. It commits the record at once,
-// unless lazy is true.
+// perform calls the function fn of a step and records its result or error. Unless lazy is true, it
+// commits the record at once.
 func (r *run) perform(name, instance, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
 	if err := r.freshLease(); err != nil {
 		return nil, err
@@ -69,7 +69,8 @@ func (r *run) perform(name, instance, key string, fn func(context.Context) (json
 	return task, err
 }
 
-// storedInstance returns the instance as the record of the step names it, or "" if it cannot be stored.
+// storedInstance returns the instance of a step as the step's record contains it, or "" if the
+// instance cannot be stored.
 func storedInstance(instance string) string {
 	if perdure.CheckText("instance", instance) != nil || utf8.RuneCountInString(instance) > perdure.MaxStepInstance {
 		return ""
@@ -77,9 +78,10 @@ func storedInstance(instance string) string {
 	return instance
 }
 
-// freshLease waits until the lease is renewed, if the lease is in its last fifth. Otherwise the lease could
-// expire, and another worker could claim the execution and do the same work, too. freshLease does not
-// return if the lease is lost. Error: that the execution is being cancelled.
+// freshLease waits until the lease is renewed, if the lease is in its last fifth. Otherwise the
+// lease could expire, and another worker could claim the execution and do the same work, too.
+// freshLease does not return if the lease is lost. Its error says that the execution is being
+// cancelled.
 func (r *run) freshLease() error {
 	for {
 		r.mu.Lock()

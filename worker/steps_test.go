@@ -76,8 +76,9 @@ func TestStepNameReused(t *testing.T) {
 	})
 }
 
-// TestLazyStep checks a panic that follows a step. The step does not run again, because it is
-// stored. A lazy step runs again, because it is stored only with the next commit.
+// TestLazyStep checks steps before a panic of the agent. A step does not run again, because its
+// record was committed at once. A lazy step runs again, because its record is stored only with the
+// next commit.
 func TestLazyStep(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, lazy := range []bool{false, true} {
@@ -158,9 +159,9 @@ func TestTurnIDs(t *testing.T) {
 	}
 }
 
-// TestSignalsThatNobodyTakes checks an agent that is entered again because of a signal of Unless
-// and still does not take the signal. It fails, and the error names the signal. An agent that takes
-// one signal each time it is entered completes.
+// TestSignalsThatNobodyTakes checks an agent whose function is called again because a signal of
+// Unless is pending, and that still does not take the signal. The execution fails, and the error
+// names the signal. An agent that takes one signal in each call completes.
 func TestSignalsThatNobodyTakes(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32
@@ -171,7 +172,7 @@ func TestSignalsThatNobodyTakes(t *testing.T) {
 		}
 		return "fine", nil
 	}, "m", "unused")
-	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one signal each time it is entered
+	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one signal in each call
 		if has, err := ctx.HasSignal("m"); err != nil || !has {
 			return "fine", err
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// appendedBefore returns the id of the stored entry with the key of e, or uuid.Nil if there is none. It
-// considers only the entries that were stored after the newest checkpoint, before the function was entered
-// again. The entry that it finds becomes the leaf, and e is not appended. If an equal entry without a key
-// was stored, the agent probably appends it twice by mistake: appendedBefore reports that, and e is
-// appended.
+// appendedBefore returns the id of the stored entry with the key of e, or uuid.Nil if there is
+// none. It considers only the entries that were stored since the newest checkpoint, before the
+// function was entered again. The entry that it finds becomes the leaf, and the caller does not
+// append e. If an equal entry without a key was stored, the agent probably appends it twice by
+// mistake. Then appendedBefore reports that, and the caller appends e.
 func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	if e.Key == "" && !r.reports() || !e.OnPath() {
 		return uuid.Nil, nil
@@ -40,8 +40,8 @@ func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	return uuid.Nil, nil
 }
 
-// reports says whether probable mistakes in the agent's code are reported: if Config.Report is set, or if
-// the worker parks no goroutines, which is a mode for development.
+// reports reports whether the worker reports probable mistakes in the agent's code. It does if
+// Config.Report is set, or if it parks no goroutines, which is a mode for development.
 func (r *run) reports() bool { return r.w.Parked < 0 || r.w.Report != nil }
 
 func (r *run) report(e, stored perdure.Entry) {

@@ -55,8 +55,8 @@ func TestStreamIsFlushedBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// TestStreamingAcrossAWait checks an agent that starts a goroutine that streams during five waits.
-// It completes without being entered again.
+// TestStreamingAcrossAWait checks an agent with a goroutine of its own that streams during five
+// waits of the agent. The execution completes, and its function is entered once.
 func TestStreamingAcrossAWait(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -115,8 +115,9 @@ func TestSignalPatterns(t *testing.T) {
 	})
 }
 
-// TestSignalTakenAfterACheckpointThatWaits checks that a delayed checkpoint does not consume a
-// signal that is taken after it. A function that is entered again receives the signal again.
+// TestSignalTakenAfterACheckpointThatWaits checks that a delayed checkpoint, which is committed
+// later, does not consume a signal that is taken after the call of Checkpoint. A function that is
+// entered again receives the signal again.
 func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 	for name, take := range map[string]func(agent.Context) (perdure.Signal, error){
 		"wait": func(ctx agent.Context) (perdure.Signal, error) { return ctx.WaitSignal("m", 0) },
@@ -198,8 +199,9 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 	})
 }
 
-// TestWaitsAreCountedFromTheCheckpoint checks that waits are numbered from a delayed checkpoint. A
-// sleep after that checkpoint has the same due time when the function is entered again.
+// TestWaitsAreCountedFromTheCheckpoint checks that waits are numbered from the call of Checkpoint,
+// even if the checkpoint is delayed and committed later. A sleep after that call has the same due
+// time when the function is entered again.
 func TestWaitsAreCountedFromTheCheckpoint(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -19,8 +19,8 @@ import (
 // modes are the persistence modes in which tests run.
 var modes = []perdure.PersistenceMode{perdure.Remote, perdure.Local}
 
-// tour is an agent that uses many features of an agent.Context. It counts effects that may occur
-// only once.
+// tour is an agent that uses many features of an agent.Context, one after another. It counts
+// effects that may occur only once.
 type tour struct {
 	mu  sync.Mutex // guards the field ran
 	ran map[string]int
@@ -180,7 +180,7 @@ func (o *tour) define() {
 	b.tasks = append(b.tasks, agent.DefineTask("large", func(agent.TaskContext, int) (string, error) { return big, nil }))
 }
 
-// check checks the output and the number of events of a tour.
+// check checks the output and the number of events of an execution of the agent tour.
 func (o *tour) check(id uuid.UUID) {
 	o.Helper()
 	o.output(id, fmt.Sprintf(`%s|[0 2 4 6](9)|"one"(5)|"two"(5)|"three"(7)`, short(big)))
@@ -192,15 +192,15 @@ func (o *tour) check(id uuid.UUID) {
 			o.Errorf("%d %s events, want %d", n, what, want)
 		}
 	}
-	// The task that Select did not choose may still run at the end of the execution. It is then
-	// cancelled.
+	// The task that Select did not choose may still run at the end of the execution, which cancels
+	// it.
 	if n := o.bench.count(id, perdure.EventTaskFailed) + o.bench.count(id, perdure.EventTaskCancelled); n != 2 {
 		o.Errorf("%d tasks failed or were cancelled, want 2", n)
 	}
 }
 
-// checkShown checks the streamed text of a tour. The text is in the log or, in mode LOCAL, in the
-// worker's local store.
+// checkShown checks the streamed text of an execution of the agent tour. The text is in the log or,
+// in mode LOCAL, in the worker's local store.
 func (o *tour) checkShown(id uuid.UUID) {
 	o.Helper()
 	want := []string{"doubling 0", "doubling 1", "doubling 2", "doubling 21", "doubling 3", "ok", "ok", "ok", "ok", "ok", "welcome"}
@@ -235,8 +235,8 @@ func parked(n int) func(*bench) func(*Config) {
 	return func(*bench) func(*Config) { return func(c *Config) { c.Parked = n } }
 }
 
-// TestOutcomeIsTheSameHoweverItGoesOn checks that tours have the same outcome with and without
-// parked goroutines, and with different numbers of workers and slots.
+// TestOutcomeIsTheSameHoweverItGoesOn checks that executions of the agent tour have the same
+// outcome with and without parked goroutines, and with different numbers of workers and slots.
 func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, test := range map[string]struct {
@@ -258,8 +258,8 @@ func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	}
 }
 
-// TestOutcomeIsTheSameUnderFaults checks that tours have the same outcome if calls between worker
-// and server are lost or arrive twice.
+// TestOutcomeIsTheSameUnderFaults checks that executions of the agent tour have the same outcome if
+// calls between worker and server are lost or arrive twice.
 func TestOutcomeIsTheSameUnderFaults(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, plan := range map[string]func(string, int) fault{

@@ -42,7 +42,8 @@ func traceparent(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// begun is a span that has begun, as a context that contains nothing else. The zero value has no span.
+// begun is a span that has begun, in the form of a context that contains nothing else. The zero
+// value has no span.
 type begun struct{ ctx context.Context }
 
 func (b begun) span() trace.Span {
@@ -52,7 +53,7 @@ func (b begun) span() trace.Span {
 	return trace.SpanFromContext(b.ctx)
 }
 
-// in returns a copy of ctx with the span added.
+// in returns a copy of ctx with the span of b added.
 func (b begun) in(ctx context.Context) context.Context {
 	if b.ctx == nil {
 		return ctx
@@ -80,8 +81,8 @@ func execution(id, worker string) []attribute.KeyValue {
 	}
 }
 
-// beginSpan starts the span of the claim c. It links that span to the previous span of this goroutine or,
-// if there is none, to the span in which the newest checkpoint was stored.
+// beginSpan starts the span of the claim c. It links that span to the previous span of this
+// goroutine. If there is none, it links it to the span in which the newest checkpoint was stored.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {
@@ -122,8 +123,8 @@ func (r *run) spanned(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Value implements context.Context. It finds the span of the current claim, so that contexts which agent
-// code derives from the run have that span, too.
+// Value implements context.Context. It finds the span of the current claim, so that contexts that
+// agent code derives from the run have that span, too.
 func (r *run) Value(key any) any {
 	if b := r.span.Load(); b != nil {
 		if v := b.ctx.Value(key); v != nil {
@@ -133,8 +134,9 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// beginAttemptSpan starts the span of an attempt. Its parent is asked, the span of the claim that scheduled
-// the task. If asked is invalid, its parent is the span in the traceparent of the task.
+// beginAttemptSpan starts the span of an attempt. The parameter asked is the span of the claim that
+// scheduled the task; it becomes the parent. If asked is invalid, the parent is the span in the
+// traceparent of the task.
 func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
 	tracer := w.tracer()
 	if tracer == nil {
@@ -150,8 +152,8 @@ func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) 
 	return begun{ctx}
 }
 
-// spanOf returns the span of the claim on the task's execution, if the goroutine of that execution runs or
-// is parked on this worker. Otherwise it returns an invalid span.
+// spanOf returns the span of the current claim of the task's execution, if the goroutine of that
+// execution runs or is parked on this worker. Otherwise it returns an invalid span.
 func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	w.mu.Lock()
 	r := w.runs[c.Lease.ExecutionID]

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestWhatAnUnknownBeatSaidIsSaidAgain checks a heartbeat with progress of an attempt that the
-// server could not process. The next heartbeat repeats the progress, and the attempt continues.
+// TestWhatAnUnknownBeatSaidIsSaidAgain checks a heartbeat that the server could not process, and
+// that contained progress of an attempt. The next heartbeat repeats the progress, and the attempt
+// continues.
 func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	enough := make(chan struct{})
@@ -101,7 +102,7 @@ func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	}
 }
 
-// choosy is a dispatch that refuses some frames of a batch and passes on the rest of the batch.
+// choosy is a dispatch that refuses some of the frames of a call and passes on the others.
 type choosy struct {
 	perdure.Dispatch
 	refuse func(perdure.Frame) *perdure.Error

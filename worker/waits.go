@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// asking is one wait of the function, such as Await, whose outcome is recorded. If the function is entered
-// again, it gets the same outcome, whatever has happened since.
+// asking is one wait of the agent's function, such as a call of Await, whose outcome is recorded.
+// If the function is entered again, it gets the same outcome, whatever has happened since.
 type asking struct {
 	name    string
-	number  int // number of this wait among waits with the same name since the checkpoint
+	number  int // number of this wait among the waits with the same name since the checkpoint
 	outcome int // the recorded outcome, or NoOutcome if there is none
 }
 
@@ -28,24 +28,26 @@ type asks struct {
 	chose []perdure.WaitChoice // outcomes that are not committed yet
 }
 
-// Outcomes of a wait for signals with a timeout. The outcome does not say which signal it was: a function
-// that is entered again receives the same signal again.
+// These are the outcomes of a wait for signals with a timeout. The outcome does not say which
+// signal it was: a function that is entered again receives the same signal again.
 const (
 	signalCame = 0
 	timedOut   = 1
 )
 
-// waitName returns a short name for a wait, made of what and parts. Only waits with the same parts have the
-// same name.
+// waitName returns a short name for a wait. It is made of the parameter what, which is the sort of
+// the wait, and its arguments, the parameter parts. Only waits with the same what and parts have
+// the same name.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
 }
 
-// timer returns the name of the wait's timer number n.
+// timer returns the name of the timer number n of the wait.
 func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
-// ask begins a wait with this name. The returned wait has its recorded outcome, if there is one.
+// ask begins a wait with this name. The result contains the recorded outcome of the wait, if there
+// is one.
 func (r *run) ask(name string) asking {
 	r.asks.count[name]++
 	number := r.asks.count[name]
@@ -115,8 +117,8 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends the run until the futures meet the condition how. It returns the results of the futures
-// that are known then.
+// awaitMet suspends the run until the futures meet a condition, the parameter how. It returns the
+// results of those futures whose results are known then.
 func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -126,9 +128,9 @@ func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.
 	return r.results(futures), nil
 }
 
-// refresh reads from the server which of the futures' tasks have ended. It asks for all of them: among
-// tasks that have ended, the first one in the order of the arguments decides the wait, but the server may
-// have reported only a later one.
+// refresh reads from the server which of the futures' tasks have ended. It asks for all of them:
+// the first ended task in the order of the arguments decides the wait, but the server may have
+// reported only a later one.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
@@ -145,9 +147,9 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the recorded outcome of a wait that the future with the index i decided. Futures
-// before it may have ended since. Their results are returned as not ended, because they would change the
-// outcome.
+// awaitAgain returns the results of a wait that, as its recorded outcome says, was decided by the
+// future with the index i. Futures before it may have ended since. Their results are returned as
+// not ended, because they would change the outcome.
 func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -162,8 +164,8 @@ func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]a
 	return results, nil
 }
 
-// decides returns the index of the first result that ends the wait before all have ended, or -1 if there is
-// none.
+// decides returns the index of the first result that ends the wait although others have not ended,
+// or -1 if there is none.
 func decides(how agent.JoinMode, results []agent.Result) int {
 	for i, result := range results {
 		switch {
@@ -177,7 +179,7 @@ func decides(how agent.JoinMode, results []agent.Result) int {
 	return -1
 }
 
-// met reports whether the known results meet the condition how.
+// met reports whether the known results meet a condition, the parameter how.
 func met(how agent.JoinMode, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
@@ -195,7 +197,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor returns the stored form of a wait until the futures meet the condition how.
+// waitFor returns the stored form of a wait until the futures meet a condition, the parameter how.
 func waitFor(how agent.JoinMode, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {

@@ -82,9 +82,9 @@ func (b *bench) cancel(id uuid.UUID) {
 	}
 }
 
-// TestNewsThatIsMissedComesWithTheNextWatch checks a worker that is not watching its leases when a
-// run is cancelled. When the watch begins, the worker sends a heartbeat, so that it learns of the
-// cancel.
+// TestNewsThatIsMissedComesWithTheNextWatch checks a worker that is not watching its leases
+// (WatchLeases) when a run is cancelled. When the watch begins, the worker sends a heartbeat, so
+// that it learns of the cancel.
 func TestNewsThatIsMissedComesWithTheNextWatch(t *testing.T) {
 	b := newBench(t, time.Hour)
 	running, end := make(chan struct{}), make(chan error, 1)
@@ -121,8 +121,8 @@ func (i *interrupted) WatchLeases(ctx context.Context, worker uuid.UUID, changed
 	}
 }
 
-// TestManyCancelsAskForFewHeartbeats checks news that comes during a heartbeat. However much news
-// comes, only one more heartbeat follows.
+// TestManyCancelsAskForFewHeartbeats checks cancels that come during a heartbeat. However many
+// come, only one more heartbeat follows.
 func TestManyCancelsAskForFewHeartbeats(t *testing.T) {
 	b := newBench(t, time.Hour)
 	const tasks = 100

@@ -34,8 +34,8 @@ type Config struct {
 	// executions. The id of the worker is then the id of the store, which never changes. The caller must
 	// close the store after Run has returned.
 	Local *local.Store
-	// Results is the store for results of task kinds with a Replay function, from the end of the attempt
-	// until the server has stored them. Default: the results store of Local, if Local is set. Without a
+	// Results stores results of task kinds that have a Replay function (see TaskDef). It keeps a result
+	// from the end of the attempt until the server has stored the result. Default: the results store of Local, if Local is set. Without a
 	// results store, such a result is lost if the process ends too early, and the task runs again.
 	Results *results.Store
 	// Queues are the queues from which the worker takes work; default: the queue "default".
@@ -69,9 +69,9 @@ type Config struct {
 	// only with the error internal; default 5 min. Then the worker releases the execution, so that another
 	// worker can try; after ten such releases, the execution fails. A task fails with not_stored.
 	StoreFor time.Duration
-	// TextEvery is how long streamed text waits at most for more text of the same block, so that one flush
-	// of the server's disk stores both; default 25 ms. The beginning and the end of a block are not
-	// delayed. If TextEvery is negative, text is not delayed.
+	// TextEvery is the maximum time for which streamed text waits for more text of the same block,
+	// so that one flush of the server's disk stores both; default 25 ms. The beginning and the end
+	// of a block are not delayed. If TextEvery is negative, text is not delayed.
 	TextEvery time.Duration
 	// PollWait is how long the server holds a poll while there is no work; default 20 s.
 	PollWait time.Duration
@@ -303,6 +303,6 @@ func (s slots) release(n int) {
 	}
 }
 
-// offer returns how many slots one request may reserve for claims: a poll, or a commit, whose reply can
-// contain claims. It is half of the free slots, so that some are left for other requests.
+// offer returns how many slots one request may reserve for the claims in its reply; the request is
+// a poll or a commit. It is half of the free slots, so that some are left for other requests.
 func (s slots) offer() int { return (cap(s) - len(s) + 1) / 2 }

@@ -23,7 +23,8 @@ func Test(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
-// single counts the open bubbles, because parallel tests may have several.
+// single keeps the process on one processor while at least one bubble is open. It counts the open
+// bubbles, because parallel tests may have several.
 var single oneProcessor
 
 type oneProcessor struct {

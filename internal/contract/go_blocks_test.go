@@ -10,19 +10,20 @@ import (
 	"testing"
 )
 
-// goBlock matches a Go code block of a page. blockLine matches a line of the context file at which
-// a block is inserted.
+// goBlock matches a block of Go code in a page of docs. The file testdata/go/PAGE.go.txt contains
+// the Go code around the blocks of a page; blockLine matches a line of that file that a block
+// replaces.
 var (
 	goBlock   = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)
 )
 
-// programs maps a page of docs to the example program that contains the page's Go code. The go
-// command compiles the program with all packages.
+// programs maps the name of a page in docs to the example program that contains the page's Go code.
+// A build of all packages of the module compiles the example programs too.
 var programs = map[string]string{"embedding": "examples/embedded/main.go"}
 
-// TestGoOfPagesIsThatOfItsProgram checks that the Go code of the pages in programs is contained in
-// their example programs, word for word.
+// TestGoOfPagesIsThatOfItsProgram checks, for each page in the map programs, that the page's
+// example program contains the page's Go code word for word.
 func TestGoOfPagesIsThatOfItsProgram(t *testing.T) {
 	for page, file := range programs {
 		program := readFile(t, filepath.Join(root, file))
@@ -38,9 +39,9 @@ func TestGoOfPagesIsThatOfItsProgram(t *testing.T) {
 	}
 }
 
-// TestGoInDocsCompiles checks that the Go code in docs compiles. testdata/go/PAGE.go.txt completes
-// the blocks of docs/PAGE.md to a file, which the go command compiles through an overlay.
-// e2e.TestTheModuleInstallsByItsPath compiles the code of README.md.
+// TestGoInDocsCompiles checks that the Go code in the pages of docs compiles. The blocks of
+// docs/PAGE.md are inserted into testdata/go/PAGE.go.txt. The go command compiles the resulting Go
+// file through an overlay. e2e.TestTheModuleInstallsByItsPath compiles the code of README.md.
 func TestGoInDocsCompiles(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -67,8 +68,9 @@ func TestGoInDocsCompiles(t *testing.T) {
 	compile(t, overlay, packages)
 }
 
-// completed returns the context file of a page with the page's blocks inserted, or "" for a page
-// without Go code.
+// completed returns the content of testdata/go/NAME.go.txt with the Go blocks of the page inserted.
+// It returns "" if the page has no Go code. The parameter page is the path of the page, name its
+// name.
 func completed(t *testing.T, page, name string) string {
 	t.Helper()
 	blocks := goBlock.FindAllStringSubmatch(readFile(t, page), -1)

@@ -14,7 +14,8 @@ type rule struct {
 	tests []string
 }
 
-// rulesOf parses the rows of the tables with the header "| rule | tests |".
+// rulesOf returns the rules in the text of docs/contract.md: the rows of the tables with the header
+// "| rule | tests |".
 func rulesOf(doc string) []rule {
 	var rules []rule
 	inTable := false
@@ -54,7 +55,9 @@ func quoted(cells []string) []string {
 	return words
 }
 
-// check returns the faults of the rules, one string each.
+// check returns one string for each fault of a rule: a rule that is listed twice, that names no
+// test, or that names a test that does not exist. The map packages contains the existing tests, by
+// folder.
 func check(rules []rule, packages map[string]*tests) []string {
 	var wrong []string
 	known := map[string]bool{}
@@ -80,7 +83,7 @@ func check(rules []rule, packages map[string]*tests) []string {
 
 var reference = regexp.MustCompile(`^([a-z0-9/]+)\.((?:Test|Fuzz|Example)\w*)(?:/(.+))?$`)
 
-// find returns the reason why there is no test with the name, or "" if there is one.
+// find returns the reason why the packages have no test with the name, or "" if they have one.
 func find(name string, packages map[string]*tests) string {
 	m := reference.FindStringSubmatch(name)
 	if m == nil {

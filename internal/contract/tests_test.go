@@ -74,7 +74,8 @@ func (p *tests) addFile(root, path string) error {
 	}
 	p.addLiterals(file)
 	for _, i := range file.Imports {
-		// The last elements of an import path are the path of the folder in its module.
+		// addSuite finds the folder of a package of this module from the last elements of its
+		// import path.
 		imported, err := strconv.Unquote(i.Path.Value)
 		if err != nil {
 			return err
@@ -119,7 +120,7 @@ func (p *tests) addLiterals(file *ast.File) {
 }
 
 func (p *tests) addScripts(folder string) {
-	// A package without testdata has no scripts.
+	// WalkDir fails if the package has no folder testdata. Such a package has no scripts.
 	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			p.literals[strings.TrimSuffix(d.Name(), filepath.Ext(path))] = true

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Policy decides to which addresses a program may connect. The zero value permits public ones.
+// Policy decides to which addresses a program may connect. The zero value permits only public
+// addresses.
 type Policy struct {
 	// AllowLoopback permits loopback addresses. AllowPrivate permits loopback addresses and private
 	// networks.
@@ -60,8 +61,8 @@ func (p Policy) Permits(host string, addr netip.Addr) bool {
 	return true
 }
 
-// hidden are the networks of IPv6 addresses that contain an IPv4 address. The field at is the index
-// of the IPv4 address's first byte.
+// hidden are the networks of IPv6 addresses that contain an IPv4 address. The field in is the
+// network. The field at is the index of the first byte of the IPv4 address.
 var hidden = []struct {
 	in netip.Prefix
 	at int
@@ -72,7 +73,8 @@ var hidden = []struct {
 	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible
 }
 
-// plain extracts the IPv4 address from the IPv6 forms that contain one.
+// plain returns the IPv4 address that an IPv6 address contains, or the same address if it contains
+// none.
 func plain(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if addr.IsLoopback() || addr.IsUnspecified() {

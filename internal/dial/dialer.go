@@ -21,7 +21,8 @@ type Dialer struct {
 	Resolver *net.Resolver
 }
 
-// Dial connects to an address (host:port). The parameter hosts is added to the policy's AllowHosts.
+// Dial connects to an address (host:port). During this call, the parameter hosts is added to the
+// policy's AllowHosts.
 func (d *Dialer) Dial(ctx context.Context, network, address string, hosts ...string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

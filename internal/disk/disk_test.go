@@ -43,11 +43,12 @@ func TestFilesAreReplacedWhole(t *testing.T) {
 	}
 }
 
-// TestSmallFilesAreWrittenByOneFunction checks that no other function of the product writes small
-// files atomically.
+// TestSmallFilesAreWrittenByOneFunction checks that the code of the product calls disk.WriteFile
+// instead of os.WriteFile.
 func TestSmallFilesAreWrittenByOneFunction(t *testing.T) {
-	// A tool's process group does not survive a power loss, so the record of the group need not be
-	// durable. The other exceptions are tests and tools for development.
+	// tool/record.go writes the record of a tool's process group. The record need not be durable,
+	// because the group does not survive a power loss. The other exceptions are tests and tools for
+	// development.
 	allowed := []string{"tool/record.go", "agent/agenttest/", "e2e/", "internal/bench/", "internal/log/logtest/", "internal/store/postgres/cluster/", "internal/store/sqlite/sqlitetest/", "internal/disktest/"}
 	root := filepath.Join("..", "..")
 	seen := 0

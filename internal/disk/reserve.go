@@ -10,14 +10,14 @@ import (
 const (
 	reserveMost  = 32 << 20
 	reserveLeast = 1 << 20
-	// reservePart is the divisor that computes the reserve's size from the volume's size.
+	// The size of a reserve is the size of the volume divided by reservePart.
 	reservePart = 16
-	// floorPart is the divisor that computes [Reserve.Floor] from the reserve's size. The disk
-	// counts as full if less than the floor is free in addition to the reserve.
+	// [Reserve.Floor] is the size of the reserve divided by floorPart. The disk counts as full if
+	// less than the floor is free in addition to the reserve.
 	floorPart = 8
 )
 
-// Reserve is a file that allocates disk space, to be released when the disk is full. It is
+// Reserve is a file that allocates disk space. The space is released when the disk is full, and
 // allocated again when there is enough space. A nil Reserve has no space and never reports a full
 // disk. Reserve is safe for concurrent use.
 type Reserve struct {
@@ -105,8 +105,8 @@ func (r *Reserve) Release() bool {
 // errNoRoom means that too little free space would remain after the allocation of the reserve.
 var errNoRoom = errors.New("there is no room for the reserve")
 
-// Make allocates the reserve's space, unless less than twice the floor would remain free. It does
-// nothing if the space is allocated already.
+// Make allocates the reserve's space. It returns an error if less than twice the floor would remain
+// free. It does nothing if the space is allocated already.
 func (r *Reserve) Make() error {
 	if r == nil || r.Held() {
 		return nil
@@ -121,8 +121,8 @@ func (r *Reserve) Make() error {
 	return r.Check()
 }
 
-// Check ensures that the reserve's file exists and that all its space is allocated. A copy of the
-// folder may have left holes, and a crash may have left an incomplete file.
+// Check ensures that the reserve's file exists and that all its space is allocated. If the folder
+// was copied, the file may have holes; after a crash, the file may be incomplete.
 func (r *Reserve) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

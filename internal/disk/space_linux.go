@@ -29,8 +29,8 @@ func allocate(f *os.File, size int64) error {
 	}
 }
 
-// InMemory reports whether a folder is on a file system in memory (tmpfs or ramfs). Its files are
-// lost at a restart of the machine, even if they were flushed.
+// InMemory reports whether a folder is on a file system in memory (tmpfs or ramfs). The files of
+// such a file system are lost when the machine restarts, even if they were flushed.
 func InMemory(folder string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6 // statfs(2)
 	var fs syscall.Statfs_t

@@ -12,5 +12,5 @@ func Space(string) (free, total int64, err error) { return 0, 0, errors.ErrUnsup
 
 func allocate(f *os.File, size int64) error { return writeZeros(f, size) }
 
-// InMemory returns false, because this system does not report it.
+// InMemory returns false, because this system does not report whether a file system is in memory.
 func InMemory(string) bool { return false }

@@ -20,7 +20,7 @@ import (
 
 const pageSize = 4096
 
-// Kind is an operation of SQLite on a file.
+// Kind is the kind of an operation of SQLite on a file.
 type Kind string
 
 // These are the kinds of operations.
@@ -40,8 +40,8 @@ type Op struct {
 	disk *Disk
 }
 
-// Disk tracks the files of one directory. Only SQLite may create SQLite's files. All other files
-// count as durable.
+// Disk tracks the files of one directory. Only SQLite may create databases, journals and logs in
+// it. All other files count as durable.
 type Disk struct {
 	folder string
 	stall  atomic.Pointer[stall]
@@ -160,8 +160,8 @@ func (d *Disk) namesSynced() {
 	}
 }
 
-// with returns the durable content, overwritten with the dirty pages for which the function written
-// returns true.
+// with returns the file's durable content, overwritten with those dirty pages of the parameter
+// content for which written(page) is true.
 func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	all := make([]byte, len(content))
 	copy(all, f.durable)
@@ -189,11 +189,12 @@ const (
 	Ahead             // all dirty pages were written
 )
 
-// Image writes the content that a power failure before the operation leaves into another directory.
+// Image copies the files to the directory to, with the content that they would have after a power
+// failure before the operation.
 func (o Op) Image(to string, loss Loss, r *rand.Rand) error { return o.disk.image(to, loss, r) }
 
-// Image writes the content that a power failure leaves into another directory. SQLite may be
-// writing meanwhile.
+// Image copies the files to the directory to, with the content that they would have after a power
+// failure now. SQLite may be writing meanwhile.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

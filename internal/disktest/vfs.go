@@ -11,11 +11,12 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// watched is the Disk that tracks SQLite's operations now; nil if there is none.
+// watched is the Disk that now tracks SQLite's operations; nil if there is none.
 var watched atomic.Pointer[Disk]
 
-// opening is an open file. It is found by the file's address, because another layer may have
-// replaced the file's methods.
+// opening is a file that SQLite has opened. The map openings finds it by the address of SQLite's
+// structure for the file. The structure's methods cannot identify it, because another layer may
+// have replaced them.
 type opening struct {
 	disk *Disk
 	name string
@@ -32,7 +33,8 @@ var (
 	openReal  uintptr  // the system's function that opens a file
 	deleteOwn uintptr
 	once      sync.Once
-	// systemVFS and diskVFS are the default VFS without and with a disk.
+	// systemVFS is SQLite's own default VFS. diskVFS is the VFS that passes each operation to the
+	// watched Disk; it is the default while a test uses a Disk.
 	systemVFS, diskVFS uintptr
 )
 
@@ -47,7 +49,7 @@ func between(t *testing.T) {
 	})
 }
 
-// register creates the VFS of the disk, once.
+// register creates diskVFS at its first call.
 func register() {
 	once.Do(func() {
 		tls := libc.NewTLS()
@@ -92,7 +94,8 @@ func xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr
 	defer d.mu.Unlock()
 	f := d.opened(path)
 	place := (*lib.Tsqlite3_file)(at(file))
-	// The methods are never freed, because a file may outlive a test.
+	// This copy of the file's table of methods is never freed, because SQLite may close the file
+	// only after the test.
 	memory := lib.Xsqlite3_malloc(tls, int32(unsafe.Sizeof(lib.Tsqlite3_io_methods{})))
 	methods := (*lib.Tsqlite3_io_methods)(at(memory))
 	*methods = *(*lib.Tsqlite3_io_methods)(at(place.FpMethods))
@@ -189,7 +192,7 @@ func xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 		o.names = false
 		o.disk.namesSynced()
 	}
-	if o.seen != o.file.errors { // another handle's sync has failed
+	if o.seen != o.file.errors { // a sync has failed that was not yet reported to this handle
 		o.seen = o.file.errors
 		return lib.SQLITE_IOERR_FSYNC
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// rowBytes is the approximate size in bytes of one row in which a stream's content is stored. A
-// JSON message is never split.
+// rowBytes is the approximate size in bytes of one row of the store. A stream's content is stored
+// in such rows. A JSON message is never split between rows.
 const rowBytes = perdure.BlobChunk
 
 // mediaType returns a content type without its parameters, in lower case, for comparison.

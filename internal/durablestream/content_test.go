@@ -43,8 +43,8 @@ func TestJSONIsCutAtItsMessages(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCharacterIsHeldBack checks that a text that is cut anywhere is sent in pages of
-// whole characters. The joined pages are the whole text.
+// TestUnfinishedCharacterIsHeldBack checks that a text is sent in pages of whole characters,
+// however it is divided into pages. The joined pages are the whole text.
 func TestUnfinishedCharacterIsHeldBack(t *testing.T) {
 	const text = "aé€😀\xffz\xf0\x9f"
 	for a := range len(text) + 1 {

@@ -6,7 +6,7 @@ import (
 )
 
 // A cursor is the value of the header Stream-Cursor, which a reader sends back with its next
-// request. It is the number of the current interval of time, so that a cache can serve one
+// request. The cursor is the number of the current interval of time, so that a cache can serve one
 // response to many live readers. If a page has a check (see Page.Check), the last digits of the
 // page's cursor are the check.
 

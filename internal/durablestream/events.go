@@ -51,8 +51,8 @@ func (d *readRequest) events() error {
 	}
 }
 
-// over ends an event stream that has been open for liveTime; the reader then reconnects. If the
-// reader's permission to read has ended, over resets the connection.
+// over ends an event stream after liveTime, so that the reader reconnects. If the reader may no
+// longer read the stream, over resets the connection.
 func (d *readRequest) over() error {
 	if d.Alive() != nil {
 		panic(http.ErrAbortHandler)
@@ -71,9 +71,9 @@ func (d *readRequest) begin() {
 	d.w.WriteHeader(http.StatusOK)
 }
 
-// whole removes an incomplete UTF-8 character at the end of a page of text, because an event
-// contains only whole characters. The removed bytes are sent with the rest of the character, or
-// when the stream is closed.
+// whole removes an incomplete UTF-8 character from the end of a text page (the part of the stream
+// that one read returned), because an event contains only whole characters. The removed bytes are
+// sent with the rest of the character, or when the stream is closed.
 func (d *readRequest) whole(p Page) Page {
 	if p.Closed || !isText(d.ContentType()) || isJSON(d.ContentType()) {
 		return p
@@ -86,9 +86,9 @@ func (d *readRequest) whole(p Page) Page {
 	return p
 }
 
-// batch writes a page and its control event, and advances the reader's position to the end of the
-// page. For an empty page it writes only a control event, and only if the page is the first or
-// the last.
+// batch writes a page, the part of the stream that one read returned, and the page's control event.
+// It advances the reader's position to the end of the page. For an empty page it writes only a
+// control event, and only if the page is the first or the last of the event stream.
 func (d *readRequest) batch(p Page, first bool) error {
 	d.at = p.Next
 	if p.Empty && !first && !p.Closed {
@@ -113,8 +113,8 @@ func (d *readRequest) batch(p Page, first bool) error {
 	return http.NewResponseController(d.w).Flush()
 }
 
-// lines encodes content as the text of an event: base64 if it is not text, otherwise with LF line
-// ends.
+// lines encodes content as the data of an event: as base64 if it is not text, otherwise with LF
+// line ends.
 func (d *readRequest) lines(content []byte) string {
 	if !isText(d.ContentType()) {
 		return base64.StdEncoding.EncodeToString(content)
@@ -124,8 +124,8 @@ func (d *readRequest) lines(content []byte) string {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// event writes a server-sent event with the name and the lines of data. Clients strip one space
-// after the colon, so a line that begins with a space gets a second one. Other lines get no
+// event appends a server-sent event with the name and the lines of data to out. Clients strip one
+// space after the colon, so a line that begins with a space gets a second one. Other lines get no
 // space, because the durable stream protocol's own clients do not strip it.
 func event(out *bytes.Buffer, name, lines string) {
 	out.WriteString("event: " + name + "\n")

@@ -218,7 +218,8 @@ func (r *testServer) follow(path, offset string) *eventStream {
 	return &eventStream{r.T, res, bufio.NewReader(res.Body)}
 }
 
-// batch reads the next event with content, if there is one, and the control event.
+// batch reads the next event with content, if there is one, and the control event that follows. It
+// returns the data of both.
 func (l *eventStream) batch() (content string, c control, err error) {
 	l.Helper()
 	for {
@@ -260,8 +261,8 @@ func (l *eventStream) event() (name, data string, err error) {
 	}
 }
 
-// until reads batches until their content is want, or the stream has ended. It returns the last
-// control event.
+// until reads batches until their joined content equals want. It returns the last control event. It
+// fails the test if the content differs from want or the stream ends before.
 func (l *eventStream) until(want string) control {
 	l.Helper()
 	got := ""
@@ -286,7 +287,8 @@ func (l *eventStream) until(want string) control {
 	}
 }
 
-// filled returns n bytes of content in which a missing or a repeated part is noticed.
+// filled returns n bytes of content that does not repeat itself, so that a comparison notices a
+// missing or a repeated part.
 func filled(n int) string {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {

@@ -156,8 +156,8 @@ func TestEventsOfBytes(t *testing.T) {
 	j.until(`[{"a":"\n"},2]`)
 }
 
-// TestReaderThatMayNoLongerReadIsEnded checks that an error of Alive, such as a revoked key, ends a
-// waiting request.
+// TestReaderThatMayNoLongerReadIsEnded checks that an error of Reading.Alive, such as a revoked
+// key, ends a waiting request.
 func TestReaderThatMayNoLongerReadIsEnded(t *testing.T) {
 	r := open(t)
 	var over atomic.Bool

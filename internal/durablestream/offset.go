@@ -17,7 +17,8 @@ import (
 
 const offsetDigits = 20
 
-// mark returns the first 16 digits of the offsets of a stream.
+// mark returns the first 16 digits of each offset of a stream. They identify the stream and the
+// store's epoch.
 func mark(epoch uint64, s *store.Stream) string {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, epoch))

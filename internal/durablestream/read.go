@@ -17,11 +17,12 @@ const (
 	// before the client reconnects.
 	pollWait = 20 * time.Second
 	liveTime = time.Minute
-	// pieceBytes is the number of bytes that a reader must receive within the write timeout.
+	// pieceBytes is the number of bytes of a response that a reader must receive within the write
+	// timeout.
 	pieceBytes = 64 << 10
 )
 
-// Headers of the protocol.
+// These are the headers of the Durable Streams protocol.
 const (
 	headerNext     = "Stream-Next-Offset"
 	headerClosed   = "Stream-Closed"
@@ -41,8 +42,8 @@ type Reading struct {
 	// Alive is called about once a second while a reader waits, and when waiting ends without new
 	// content. Its error ends the request.
 	Alive func() error
-	// WriteTimeout is the time that the reader has for each piece of 64 KiB before its connection
-	// is reset.
+	// WriteTimeout is the time in which the reader must receive each 64 KiB of a response
+	// (pieceBytes). Otherwise its connection is reset.
 	WriteTimeout time.Duration
 }
 
@@ -50,7 +51,7 @@ type Reading struct {
 type readRequest struct {
 	Reading
 	Source
-	live context.Context // ends only waiting; the request's own context ends everything
+	live context.Context // its end ends only the waiting; the end of the request's own context ends everything
 	w    http.ResponseWriter
 	r    *http.Request
 	at   int64
@@ -82,8 +83,8 @@ func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Sourc
 	}
 }
 
-// protect sets headers that keep browsers from running a stream's content, which clients wrote,
-// as a page of this origin, where the visitor is logged in.
+// protect sets headers that keep a browser from running the stream's content as a page of this
+// server's origin. Clients wrote that content, and the visitor may be logged in at this origin.
 func protect(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -114,7 +115,8 @@ func (d *readRequest) parse() (err error) {
 	return d.sameContent(q.Get("cursor"))
 }
 
-// describe sets the response headers that describe a page, such as the offset of the next page.
+// describe sets the response headers for a page of the stream's content, such as the offset after
+// the page.
 func (d *readRequest) describe(p Page) {
 	h := d.w.Header()
 	h.Set("Content-Type", d.ContentType())
@@ -159,7 +161,8 @@ func (d *readRequest) catchUp() error {
 	return nil
 }
 
-// answer responds with a page, or with 304 if the reader already has the page.
+// answer responds with a page of the stream's content, or with 304 if the reader already has the
+// page.
 func (d *readRequest) answer(p Page) {
 	d.describe(p)
 	tag := fmt.Sprintf("%s:%d:%d", d.Tag(), d.at, p.Next)
@@ -191,14 +194,14 @@ func holds(lists []string, tag string) bool {
 	return false
 }
 
-// write writes a response body or a part of it. It returns an error if the reader has
-// disconnected or does not receive a piece within the write timeout. After an error, the
-// connection is unusable.
+// write writes a response body or a part of it. It returns an error if the reader has disconnected,
+// or does not receive pieceBytes within the write timeout. After an error, the connection is
+// unusable.
 func (d *readRequest) write(body []byte) error {
 	c := http.NewResponseController(d.w)
 	for len(body) > 0 {
-		// SetWriteDeadline fails if the connection supports no deadlines. In that case the piece
-		// is written without a deadline.
+		// SetWriteDeadline fails if the connection supports no deadlines. The next part of the body
+		// is then written without a deadline.
 		_ = c.SetWriteDeadline(time.Now().Add(d.WriteTimeout))
 		n, err := d.w.Write(body[:min(len(body), pieceBytes)])
 		if err != nil {

@@ -33,8 +33,9 @@ func (r *Refusal) number(name string, n int64) *Refusal {
 	return r.with(name, strconv.FormatInt(n, 10))
 }
 
-// Gone returns the refusal of a read from an offset from which nothing can be read: the content
-// after it was pruned, or it belongs to other content than the stream has.
+// Gone returns the refusal of a read from an offset that the stream no longer has: either the
+// content after the offset was pruned, or the offset belongs to other content than the stream has
+// now.
 func Gone(why string) *Refusal {
 	return refuse(http.StatusGone, perdure.NotFound, "%s; begin with offset=-1", why)
 }

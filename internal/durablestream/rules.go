@@ -71,7 +71,8 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 	return &store.Changes{Answer: outcome{stream: *x}}, nil
 }
 
-// full returns the error for an org that already has the largest number of streams.
+// full returns the error for an org that already has the largest number of streams. The parameter
+// there is the number of streams that the org has.
 func (s *Streams) full(there int) error {
 	return &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute, Message: fmt.Sprintf(
 		"the org has %d streams, and may have %d; delete some (DELETE /v1/stream/{path}), or have the servers started with a higher --streams-per-org", there, s.most)}
@@ -80,15 +81,16 @@ func (s *Streams) full(there int) error {
 // addition is a POST request to a stream: it appends content, closes the stream, or both.
 type addition struct {
 	path        string
-	contentType string // "" without rows
+	contentType string // "" if there are no rows
 	rows        [][]byte
 	seq         string // the writer's Stream-Seq; "" without one
 	closes      bool
-	producer    *store.StreamProducer // as the request names it; nil without one
+	producer    *store.StreamProducer // the producer that the request names; nil without one
 }
 
 // decideAppend appends content, closes the stream, or recognises a request that was already stored.
-// If the stream is closed, it reports that first, so that clients learn it.
+// A closed stream is reported before any other fault of the request, so that the client always
+// learns of it.
 func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, error) {
 	x := st.Stream
 	switch {

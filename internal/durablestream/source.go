@@ -7,23 +7,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Source is a stream that the protocol can read. A position is a number that increases from 0, the
-// start of the stream. Each source defines the unit of its positions.
+// Source is a stream that this package serves to readers. A position is a number that increases
+// from 0, the start of the stream. Each source defines the unit of its positions.
 type Source interface {
 	// ContentType returns the content type of the responses that contain the stream's pages.
 	ContentType() string
 	// Tag identifies the content for caches. Two sources with the same tag have the same content
 	// wherever their positions and marks are equal.
 	Tag() string
-	// Offset formats a position as the offset that clients see. Parse is its inverse.
+	// Offset formats a position (at) as the offset that clients see. Parse is its inverse.
 	Offset(at int64) string
 	Parse(offset string) (int64, error)
-	// Check returns the value of Page.Check for a page that ends at the position.
+	// Check returns the value of Page.Check for a page that ends at a position (at).
 	Check(ctx context.Context, at int64) (uint64, error)
 	// End returns an empty page that lies at the end of the stream.
 	End(ctx context.Context) (Page, error)
-	// Page returns a page that begins at the position. The page is empty only if there is no content
-	// after the position.
+	// Page returns a page that begins at a position (at). The page is empty only if there is no
+	// content after that position.
 	Page(ctx context.Context, at int64) (Page, error)
 	// Await waits until there is content after the position at, or the stream is closed there.
 	// While Await waits, it calls idle about once a second. It returns early with the error of
@@ -31,14 +31,14 @@ type Source interface {
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 
-// Page is a part of a stream.
+// Page is the part of a stream that one read returns.
 type Page struct {
 	// Content is the body of a response. For a stream of JSON it is an array of messages.
 	Content []byte
 	Empty   bool
 	Next    int64 // the position at the end of Content
-	// Mark distinguishes the page from any content that had, or will have, the same positions. If
-	// the content of the stream never changes, Mark is "".
+	// Mark distinguishes this page from other content that had, or will have, the same positions.
+	// It is "" if the content of the stream never changes.
 	Mark string
 	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. If
 	// a reader sends a different check, the reader's offset belongs to other content than the

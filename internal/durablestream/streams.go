@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Store is the part of a store that Streams use.
+// Store contains the methods of a store that Streams calls.
 type Store interface {
 	store.StreamReader
 	Do(ctx context.Context, c store.Command) ([]any, error)

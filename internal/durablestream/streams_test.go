@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// TestStreamIsReadFromEveryOffset checks that appended content can be read from every issued
-// offset, with the bytes unchanged. Offsets have one length and sort.
+// TestStreamIsReadFromEveryOffset checks that appended content can be read from every offset that
+// the server issued, with the bytes unchanged. All offsets have the same length, and sort by
+// position.
 func TestStreamIsReadFromEveryOffset(t *testing.T) {
 	r := open(t)
 	parts := []string{"1", `"` + filled(100_000) + `"`, `"ü\u0000"`, "[2]", `"` + filled(2<<20) + `"`, "3"}
@@ -36,8 +37,8 @@ func TestStreamIsReadFromEveryOffset(t *testing.T) {
 	}
 }
 
-// TestClosedStream checks that a closed stream accepts no more content, and that a reader at its
-// end is told that it is closed.
+// TestClosedStream checks that a closed stream accepts no more content, and that a reader at the
+// end of the stream is told that the stream is closed.
 func TestClosedStream(t *testing.T) {
 	r := open(t)
 	r.call("PUT", "made", "all", typeName, asText, headerClosed, "TRUE").want(201).says(headerClosed, "true")
@@ -63,8 +64,8 @@ func TestClosedStream(t *testing.T) {
 	r.call("HEAD", "s", "").want(200).says(headerClosed, "true", headerNext, last, "Cache-Control", "no-store")
 }
 
-// TestProducersHeaders checks the headers of producers against the protocol. The append that closed
-// a stream may be repeated; every other append to a closed stream is refused.
+// TestProducersHeaders checks the responses to appends that have the headers of a producer. The
+// append that closed a stream may be repeated; every other append to a closed stream is refused.
 func TestProducersHeaders(t *testing.T) {
 	r := open(t)
 	r.make("s", asText, "")
@@ -174,8 +175,8 @@ func TestWriterSequenceIsOfTheStream(t *testing.T) {
 	}
 }
 
-// TestKnownAnswerIsNotSentAgain checks that a response that the reader already has is not sent
-// again, until the stream is closed.
+// TestKnownAnswerIsNotSentAgain checks that a reader that already has a response (If-None-Match)
+// gets 304, until the stream is closed.
 func TestKnownAnswerIsNotSentAgain(t *testing.T) {
 	r := open(t)
 	r.make("s", asText, "abc")

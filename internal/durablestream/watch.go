@@ -107,7 +107,7 @@ func (w *watch) take(x *store.Stream, err error) {
 }
 
 // news reports whether the stream has content after the position, or is closed. The returned
-// channel is closed when the answer may have changed.
+// channel is closed when news may have another result.
 func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

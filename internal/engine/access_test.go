@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// TestAnotherOrgsWorkerReachesNothing checks that a worker of another org gets no access with
-// correct leases and ids. It tries to finish a task, to read and store blobs, to append, renew,
-// release and poll. No stored data of the execution changes.
+// TestAnotherOrgsWorkerReachesNothing checks that a worker of another org gets no access to an
+// execution, even with correct leases and ids. It tries to finish a task, to read and store blobs,
+// to append, renew, release and poll. No stored data of the execution changes.
 func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -65,8 +65,8 @@ func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 	}
 }
 
-// TestKeysAreStoredHashed checks that the database files contain neither the secret of a key nor
-// the second half of it.
+// TestKeysAreStoredHashed checks that the database files contain neither the secret of an API key
+// nor the second half of it.
 func TestKeysAreStoredHashed(t *testing.T) {
 	b := newBench(t)
 	_, secret, err := b.e.CreateKey(t.Context(), org, "ci", perdure.KeyWorker)
@@ -109,8 +109,8 @@ func TestTasksGoToTheirExecutionsQueue(t *testing.T) {
 	}
 }
 
-// TestRevokedKeyStopsOnEveryServer checks that a key that was revoked on one server is refused on
-// every other server within five seconds, although each server caches keys.
+// TestRevokedKeyStopsOnEveryServer checks that an API key that was revoked on one server is refused
+// on every other server within five seconds, although each server caches keys.
 func TestRevokedKeyStopsOnEveryServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -14,10 +14,9 @@ import (
 // inlineSignals is the approximate maximum number of bytes of signals that a claim carries.
 const inlineSignals = 1 << 20
 
-// claimOf returns the claim of a woken execution for its worker. If the worker still has the
-// execution's goroutine, and the goroutine has parked at the last commit, the claim contains only
-// the data that is new since that commit. If w contains all of this data, claimOf reads nothing
-// from the store.
+// claimOf returns the claim of a woken execution for its worker. If the worker still keeps the
+// execution's goroutine as it was at the last commit, the claim contains only the data that is new
+// since that commit. If w contains all of this data, claimOf reads nothing from the store.
 func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentClaim, error) {
 	x := w.Execution
 	if w.Kept == nil || !rules.LastCommit(&x).Same(w.Kept.At) || x.PersistenceMode == perdure.Local {
@@ -63,8 +62,8 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	return claim, nil
 }
 
-// laterSignals adds the pending signals with an order greater than seen to the claim. The worker
-// has already received the signals whose order is at most seen.
+// laterSignals adds later pending signals to the claim: those whose order is greater than the
+// parameter seen. The worker has already received the others.
 func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.AgentClaim, seen int64) (err error) {
 	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, claim.Execution.ID, nil, seen)
 	if n := len(claim.Signals); n > 0 {
@@ -76,8 +75,8 @@ func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.Ag
 	return err
 }
 
-// claimFor returns a claim that has the lease, the cause of the wake-up and the last commit. The
-// caller fills the other fields.
+// claimFor returns a claim with the lease, the cause of the wake-up and the number of the last
+// commit. The caller fills the other fields.
 func (e *Engine) claimFor(claimed *perdure.Execution) *perdure.AgentClaim {
 	return &perdure.AgentClaim{
 		Lease:    perdure.Lease{ExecutionID: claimed.ID, Fence: claimed.Fence, ClaimID: claimed.ClaimID},
@@ -94,7 +93,7 @@ func waitedFor(x *perdure.Execution) []uuid.UUID {
 }
 
 // agentClaim reads the data that a worker needs to resume an execution. The cost does not depend on
-// the length of the conversation, because the conversation's entries are not read.
+// the length of the conversation, because no entries are read.
 func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, ended bool) (claim *perdure.AgentClaim, err error) {
 	err = e.refs.Together(ctx, func(refs store.ClaimReader) error {
 		claim, err = e.claimRead(ctx, refs, claimed)
@@ -106,8 +105,8 @@ func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, end
 	return claim, err
 }
 
-// claimRead reads the data for agentClaim. All reads use refs, which must be a reader of one
-// snapshot.
+// claimRead reads the data for agentClaim. All reads use refs, which must read from one snapshot of
+// the store.
 func (e *Engine) claimRead(ctx context.Context, refs store.ClaimReader, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
 	x, err := refs.Execution(ctx, claimed.Org, claimed.ID)
 	if err != nil {
@@ -150,8 +149,8 @@ func tasksOf(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, i
 	return tasks, nil
 }
 
-// pendingSignals returns the oldest pending signals with an order greater than after, at most 200
-// and about a mebibyte. It also reports whether there are more.
+// pendingSignals returns the oldest pending signals whose order is greater than the parameter
+// after: at most 200 of them, and about a mebibyte. It also reports whether there are more.
 func pendingSignals(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
 	const most = 200
 	signals, err := refs.PendingSignals(ctx, execution, patterns, after, most+1)

@@ -9,12 +9,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// AnswerReply is the reply to an answer: the question as it is after the answer.
+// AnswerReply is the reply to an answer to a question: the question as it is after the answer.
 type AnswerReply = rules.VoteReply
 
-// Answer answers a question on behalf of the actor of the context. It wakes the execution if the
-// answer decides the question and the decision meets the execution's wait. Errors:
-// invalid_argument, not_found, permission_denied, question_decided, details_changed, already_voted.
+// Answer answers a question on behalf of the actor in ctx. It wakes the execution if the answer
+// decides the question and the execution waits for that. Errors: invalid_argument, not_found,
+// permission_denied, question_decided, details_changed, already_voted.
 func (e *Engine) Answer(ctx context.Context, org string, r questions.AnswerRequest) (AnswerReply, error) {
 	q, vote, err := e.Questions.NewVote(ctx, org, r)
 	if err != nil {

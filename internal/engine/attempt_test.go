@@ -123,9 +123,9 @@ func TestLostAttemptIsRetriedAndDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestLostAttemptIsReported checks that with OnLostReport a lost attempt makes the task
-// INTERRUPTED, because the tool may have taken effect. The late result is refused, and the
-// execution wakes.
+// TestLostAttemptIsReported checks that with OnLostReport the loss of an attempt sets the task to
+// INTERRUPTED, because the tool may have taken effect. A later result of the attempt is refused,
+// and the execution wakes.
 func TestLostAttemptIsReported(t *testing.T) {
 	for name, lose := range map[string]func(*holder, perdure.TaskClaim){
 		"lost": func(h *holder, _ perdure.TaskClaim) { h.clock.advance(testLease); h.sweep() },

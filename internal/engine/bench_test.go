@@ -80,7 +80,7 @@ func (b *bench) open() {
 	b.use(b.s)
 }
 
-// use replaces the bench's engine with a new one on the given store, with a changed configuration.
+// use replaces the bench's engine with a new one on the store s, with a changed configuration.
 func (b *bench) use(s store.Store, changes ...func(*Config)) {
 	c := Config{Store: s, Lease: testLease, PayloadLimit: 1 << 20, Tick: time.Hour}
 	for _, change := range changes {

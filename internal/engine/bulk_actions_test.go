@@ -45,8 +45,8 @@ func (b *bench) waitingFor(signals ...string) uuid.UUID {
 	return h.id
 }
 
-// TestBulkCancel checks that a bulk action cancels exactly the executions that matched when it was
-// created and that still match at their turn.
+// TestBulkCancel checks that a bulk action cancels exactly the executions that matched its filter
+// both when it was created and when it handles them.
 func TestBulkCancel(t *testing.T) {
 	b := newBench(t)
 	waits, runs, ended := b.waitingFor("go"), b.started(), b.started()
@@ -80,7 +80,7 @@ func TestBulkRetry(t *testing.T) {
 	b := newBench(t)
 	failed, idle, message := b.waitingFor("retry", "userMessage"), b.waitingFor("userMessage"), b.waitingFor("retry", "userMessage")
 	a := b.bulk(bulk.Request{Action: perdure.BulkRetry})
-	b.signal(message, perdure.UserMessage, "m") // the execution continues before its turn
+	b.signal(message, perdure.UserMessage, "m") // the execution continues before the action handles it
 	b.must(b.e.Bulk.Sweep(t.Context()))
 	b.must(b.e.Bulk.Sweep(t.Context()))
 	b.wantBulk(a.ID, 1, 1, 0)
@@ -94,8 +94,8 @@ func TestBulkRetry(t *testing.T) {
 	}
 }
 
-// TestBulkFailures checks that refusals are counted, with their first errors, and do not stop the
-// action.
+// TestBulkFailures checks that a command that is refused for an execution is counted, with the
+// first errors, and does not stop the action.
 func TestBulkFailures(t *testing.T) {
 	b := newBench(t)
 	b.must(b.registerSignals(b.signalSpec("retry", `{"type":"string"}`)))
@@ -169,7 +169,8 @@ func TestBulkActionHasALimit(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// manyExecutions is a store that lists n executions, or endless empty pages.
+// manyExecutions is a store that lists n executions. If n is negative, it lists endless empty
+// pages.
 type manyExecutions struct {
 	store.Store
 	n int
@@ -214,7 +215,7 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 }
 
 // TestBulkActionSurvivesKills checks that another server continues an action after its server has
-// ended before or after any write. Each execution has exactly one turn.
+// ended before or after any write. Each execution is handled exactly once.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {
@@ -273,8 +274,8 @@ func killBulk(t *testing.T, action perdure.BulkActionName, fault storetest.Fault
 	}
 }
 
-// TestBulkActionsTakeTurns checks that an action that is created while a large one runs does not
-// wait for its end.
+// TestBulkActionsTakeTurns checks that a bulk action that is created while a large one runs does
+// not wait for the end of the large one.
 func TestBulkActionsTakeTurns(t *testing.T) {
 	b := newBench(t)
 	for range 120 {

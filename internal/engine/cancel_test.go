@@ -48,8 +48,8 @@ func TestCancelWhileItWaits(t *testing.T) {
 			t.Errorf("task %s is %s", id, got.Status)
 		}
 	}
-	// A heartbeat reports the cancellation to the worker of the running task, and the task's result
-	// is refused.
+	// A heartbeat tells the worker of the running task that the task is cancelled, and the task's
+	// result is refused.
 	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskHeartbeat{{Lease: running[0].Lease}}})
 	b.must(err)
 	if !beat.Tasks[0].CancelRequested {
@@ -150,7 +150,7 @@ func TestCancelGraceRunsOut(t *testing.T) {
 }
 
 // TestCancellingEndsWithItsLease checks that a cancelling execution becomes CANCELLED when its
-// worker releases it, or when the lease ends.
+// worker releases it, or when the worker's lease ends.
 func TestCancellingEndsWithItsLease(t *testing.T) {
 	for name, end := range map[string]func(*holder){
 		"given back": func(h *holder) {
@@ -169,7 +169,7 @@ func TestCancellingEndsWithItsLease(t *testing.T) {
 }
 
 // TestNothingIsBegunForACancellingExecution checks that no task of a cancelling execution is
-// started or retried, because its result is not needed. Tasks of other executions start.
+// started or retried, because the task's result is not needed. Tasks of other executions start.
 func TestNothingIsBegunForACancellingExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

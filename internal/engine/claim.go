@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// claimAgents claims up to p.Slots pending executions. It waits up to p.Wait until there is one.
+// claimAgents claims pending executions, at most p.Slots. If there are none, it waits for one, for
+// at most p.Wait.
 func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if err := checkPoll(&p); err != nil {
 		return nil, err
@@ -58,8 +59,8 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	})
 }
 
-// sortClaims separates the claimed executions from an AloneWait. The store returns an AloneWait if
-// an execution must run alone and its worker has others.
+// sortClaims separates the claimed executions from an AloneWait. A claim returns an AloneWait in
+// place of an execution that must run alone while its worker has other executions.
 func sortClaims(decisions []*rules.Decision) (claimed []*perdure.Execution, waits *rules.AloneWait) {
 	for _, d := range decisions {
 		switch v := d.Value.(type) {
@@ -72,7 +73,8 @@ func sortClaims(decisions []*rules.Decision) (claimed []*perdure.Execution, wait
 	return claimed, waits
 }
 
-// claimTasks claims up to p.Slots pending tasks. It waits up to p.Wait until there is one.
+// claimTasks claims pending tasks, at most p.Slots. If there are none, it waits for one, for at
+// most p.Wait.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	if err := checkPoll(&p); err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func (e *Engine) taskClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.T
 	}, nil
 }
 
-// checkPoll checks a poll before anything is read, and bounds the number of its claims.
+// checkPoll checks a poll before anything is read, and limits the number of its claims.
 func checkPoll(p *perdure.Poll) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -144,10 +146,10 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 	return topics
 }
 
-// poll tries to claim until it has a claim, p.Wait is over or ctx ends. It subscribes before the
-// first try, so that it misses no hint. It tries again after a hint, after a value from the channel
-// other, and at each tick. The function try may return the time after which another try is useful;
-// 0 means unknown.
+// poll calls try until it returns a claim, p.Wait is over or ctx ends. It subscribes to the topics
+// before the first try, so that it misses no hint. It tries again after a hint, after a value from
+// the channel other, and at each tick. With the claims, try may return the time after which another
+// try is useful; 0 means unknown.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
@@ -157,7 +159,7 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	defer tick.Stop()
 	for {
 		// A try that has begun is not cancelled with ctx. Otherwise its claims would be lost, and
-		// no other poll could claim the items until their leases ended.
+		// no other poll could claim the same executions or tasks until their leases ended.
 		claims, soon, err := try(context.WithoutCancel(ctx))
 		if err != nil || len(claims) > 0 {
 			return claims, err
@@ -179,7 +181,8 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	}
 }
 
-// homeOf returns the worker's id if the polling worker can run LOCAL executions, nil otherwise.
+// homeOf returns the id of the polling worker if the worker can run LOCAL executions, nil
+// otherwise.
 func homeOf(p perdure.Poll) *uuid.UUID {
 	if !p.Local {
 		return nil

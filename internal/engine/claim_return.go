@@ -9,12 +9,12 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// A claim is durable before its data is read. If the data cannot be read, the server releases the
-// claim. Otherwise no worker could claim the item until the lease ended, and the end of the lease
-// would count as a crash.
+// A claim is durable before the server reads the data that the worker needs. If the data cannot be
+// read, the server releases the claim. Otherwise no worker could claim the execution or task until
+// the lease ended, and the end of the lease would count as a crash.
 
-// readable reads the data of claims, and returns those claims whose data could be read. If there is
-// none, it returns the last error of read.
+// readable calls read for each claim, to read the claim's data, and returns the results. It leaves
+// out claims whose data cannot be read. If none is left, it returns the last error of read.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)
@@ -30,8 +30,8 @@ func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err 
 	return claims, err
 }
 
-// giveBackWithin is the time limit for the release of a claim. If the release fails, the claim ends
-// with its lease.
+// giveBackWithin is the time limit for releasing a claim that the worker does not get. If the
+// release fails, the claim ends with its lease.
 const giveBackWithin = 5 * time.Second
 
 func (e *Engine) giveBack(ctx context.Context, org string, r perdure.Release) {
@@ -50,8 +50,8 @@ func taskBack(worker uuid.UUID, l perdure.TaskLease) perdure.Release {
 	return perdure.Release{WorkerID: worker, Tasks: []perdure.TaskRelease{{Lease: l}}}
 }
 
-// heldClaim returns the claim of a task for a reply that is sent a second time. It returns nil if
-// the attempt has ended or its lease was lost, because the task's code must not start then.
+// heldClaim returns the claim of a task for the reply to a repeated commit. It returns nil if the
+// attempt has ended or its lease was lost, because the task's code must not start then.
 func (e *Engine) heldClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.TaskClaim, error) {
 	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
 	if err != nil || !rules.TaskHeldBy(tasks[0], c.Lease) {
@@ -65,12 +65,13 @@ func (e *Engine) heldClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.T
 	return claim, err
 }
 
-// left returns the time until the lease ends, at least 0 and at most e.Lease.
+// left returns the time until the end of a lease, at least 0 and at most e.Lease.
 func (e *Engine) left(until perdure.Time) time.Duration {
 	return max(0, min(e.Lease, until.Sub(e.Store.Now().Time)))
 }
 
-// since returns how long a poll has waited, rounded down to waitedStep.
+// since returns how long a poll that began at the given time has waited, rounded down to
+// waitedStep.
 func since(began time.Time) time.Duration { return time.Since(began).Truncate(waitedStep) }
 
 const waitedStep = 100 * time.Millisecond

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestClaimTellsHowLongItsPollWaited checks that a claim reports how long its poll had waited. A
-// worker adds this to the time at which it sent the poll, and so computes the start of the lease.
+// TestClaimTellsHowLongItsPollWaited checks that a claim reports how long its poll had waited. To
+// get the start of the lease, a worker adds this to the time at which it sent the poll.
 func TestClaimTellsHowLongItsPollWaited(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -56,9 +56,9 @@ func (r *refusing) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCl
 	return r.Store.Blob(ctx, execution, id)
 }
 
-// TestClaimsThatCannotBeFilledAreGivenBack checks that the claim of a task is released if its input
-// cannot be read. Claims with readable inputs are returned, and the other tasks can be claimed
-// again.
+// TestClaimsThatCannotBeFilledAreGivenBack checks that the claim of a task is released if the
+// task's input cannot be read. Claims with readable inputs are returned, and the other tasks can be
+// claimed again.
 func TestClaimsThatCannotBeFilledAreGivenBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -113,9 +113,9 @@ func (r unreadRefs) Together(ctx context.Context, read func(store.ClaimReader) e
 	return r.Reader.Together(ctx, read)
 }
 
-// TestClaimsThatCannotBeReadAreGivenBack checks that executions whose claims cannot be read are
-// released at once and can be claimed again. No crash is counted, as it would be at the end of a
-// lease.
+// TestClaimsThatCannotBeReadAreGivenBack checks claims of executions whose data cannot be read. The
+// executions are released at once and can be claimed again. No crash is counted, as it would be at
+// the end of a lease.
 func TestClaimsThatCannotBeReadAreGivenBack(t *testing.T) {
 	b := newBench(t)
 	var ids []uuid.UUID

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// commit writes an agent's work since its last commit in one transaction.
+// commit stores what an agent has done since its last commit, in one transaction.
 func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perdure.CommitReply, error) {
 	if err := e.checkCommit(c); err != nil {
 		return perdure.CommitReply{}, err

@@ -132,7 +132,7 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 }
 
 // TestEndCarriesTheLastBatch checks that one commit can both store the last entry and complete the
-// execution, and that agent.completed is the last event.
+// execution, and that the event agent.completed is the last one of the log.
 func TestEndCarriesTheLastBatch(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -172,9 +172,9 @@ func TestTerminalStatusNeverChanges(t *testing.T) {
 	}
 }
 
-// TestCommitSurvivesFaults checks that a repeated commit is stored once. In the cases, the first
-// request fails before the transaction, its reply is lost after the transaction, or it is applied
-// twice.
+// TestCommitSurvivesFaults checks that a repeated commit is stored once. There are three cases: the
+// first request fails before the transaction, its reply is lost after the transaction, or the
+// request is applied twice.
 func TestCommitSurvivesFaults(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{
 		"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice,
@@ -215,8 +215,8 @@ func TestCommitSurvivesFaults(t *testing.T) {
 	}
 }
 
-// TestRefusalLeavesNeighboursAlone checks that a command whose rule panics returns the error
-// internal, and that the execution accepts the next commit.
+// TestRefusalLeavesNeighboursAlone checks that a command for which a function of package rules
+// panics returns the error internal, and that the execution accepts the next commit.
 func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -250,7 +250,7 @@ func (s *blind) Together(_ context.Context, read func(store.ClaimReader) error) 
 
 // TestCommandThatIsMadeIsNeverRefused checks that the error is unavailable if a command is stored
 // but its reply cannot be read. The worker then repeats the command. If it were told that the
-// command was refused, it would use the number for another commit.
+// command was refused, it would use the same number for another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

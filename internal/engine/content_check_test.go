@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// upload stores content as a blob of the owner.
+// upload stores content as an uploaded blob. The owner is the lease with which it is uploaded.
 func (h *holder) upload(owner perdure.BlobOwner, content []byte) *perdure.BlobRef {
 	h.Helper()
 	ref, err := h.d.PutBlob(h.Context(), owner, int64(len(content)), bytes.NewReader(content))
@@ -31,7 +31,7 @@ func badEntries() map[string]perdure.Entry {
 	of := func(role perdure.Role, content string) perdure.Entry {
 		return perdure.Entry{ID: uuid.Must(uuid.NewV7()), Type: perdure.EntryMessage, Role: role, Content: json.RawMessage(content)}
 	}
-	hidden := of(perdure.RoleAssistant, `{"parts":[{"type":"toolCall","id":"c1","name":"bash"}]}`) // Calls is empty
+	hidden := of(perdure.RoleAssistant, `{"parts":[{"type":"toolCall","id":"c1","name":"bash"}]}`) // the toolCall part is not in Message.Calls
 	call := of("", `{"model":`)
 	call.Type = perdure.EntryLLMCall
 	return map[string]perdure.Entry{
@@ -47,8 +47,8 @@ func badEntries() map[string]perdure.Entry {
 	}
 }
 
-// TestEntryContentIsCheckedInPlaceAndByReference checks that an entry's content in place and the
-// same content as an uploaded blob are refused with the same error, and that a refused commit
+// TestEntryContentIsCheckedInPlaceAndByReference checks that an invalid content of an entry is
+// refused with the same error whether it is inline or an uploaded blob, and that a refused commit
 // stores nothing.
 func TestEntryContentIsCheckedInPlaceAndByReference(t *testing.T) {
 	for name, bad := range badEntries() {
@@ -97,7 +97,7 @@ type payload struct {
 	put   func(c *perdure.Commit, p perdure.Payload)
 }
 
-// payloads returns the payloads of a commit. The last one ends the execution.
+// payloads returns the payload fields of a commit. The last one ends the execution.
 func payloads(h *holder) []payload {
 	task, step := h.newTask("1"), perdure.CallerTaskKey(h.id, "s", "k")
 	return []payload{
@@ -116,7 +116,7 @@ func payloads(h *holder) []payload {
 }
 
 // TestPayloadsAreJSONInPlaceAndByReference checks that the input of a task, the result of a step, a
-// state and an output must be JSON, in place and by reference. The error names the field.
+// state and an output must be JSON, inline and by reference. The error names the field.
 func TestPayloadsAreJSONInPlaceAndByReference(t *testing.T) {
 	for _, bad := range []string{"{", `{"a":1} 2`, "\"\xff\"", "nil"} {
 		h := newBench(t).started()
@@ -145,8 +145,8 @@ func wantField(t *testing.T, err error, field string) {
 	}
 }
 
-// TestResultsAreJSONInPlaceAndByReference checks that the result of a task must be JSON, in place
-// and by reference. After a refusal, the same attempt can send a valid result.
+// TestResultsAreJSONInPlaceAndByReference checks that the result of a task must be JSON, inline and
+// by reference. After a refusal, the same attempt can send a valid result.
 func TestResultsAreJSONInPlaceAndByReference(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -12,8 +12,8 @@ import (
 // Claims and replies contain references to large contents. For a worker in this process, the
 // methods of this file replace the references with the contents.
 
-// read returns the reader of data for the worker. For a worker in this process it reads complete
-// contents, for a remote worker references.
+// read returns the store's reader for data that goes to the worker. For a worker in this process it
+// reads complete contents, for a remote worker references.
 func (d dispatch) read() store.ClaimReader {
 	if d.byRef {
 		return d.e.refs
@@ -21,9 +21,8 @@ func (d dispatch) read() store.ClaimReader {
 	return d.e.Store
 }
 
-// fill reads the content of the reference into the parameter into. For a remote worker, it leaves
-// the reference as it is. If the content is stored only by the worker of a LOCAL execution, fill
-// keeps the reference.
+// fill reads the content of a reference, sets *into to it and *ref to nil. For a remote worker it
+// does nothing. If only the worker of a LOCAL execution stores the content, the reference remains.
 func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if d.byRef || *ref == nil {
 		return nil

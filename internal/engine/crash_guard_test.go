@@ -53,8 +53,8 @@ func (h *holder) pause() time.Duration {
 	return 0
 }
 
-// rests advances the clock to the end of the crash guard's pause, and claims the execution again. It
-// checks that the execution cannot be claimed one millisecond before the end of the pause.
+// rests advances the clock to the end of the crash guard's pause, and claims the execution again.
+// It checks that the execution cannot be claimed one millisecond before that.
 func (h *holder) rests() *holder {
 	h.Helper()
 	if pause := h.pause(); pause > 0 {
@@ -68,7 +68,7 @@ func (h *holder) rests() *holder {
 }
 
 // untilFailed calls claim after each pause of the crash guard until the execution has failed with
-// code. It returns the number of calls.
+// the error code. It returns the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {
@@ -128,7 +128,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 		want  int
 	}{
 		"checkpoint, panic": {"panic", func(h *holder) { h.checkpoints(); h.panics() }, 3},
-		// The scores are 2, 1, 3, 2, 4, 3, 5, 4, 6.
+		// In this case, the score for panics is, one after another, 2, 1, 3, 2, 4, 3, 5, 4, 6.
 		"checkpoint, sleep, panic":     {"panic", func(h *holder) { h.checkpoints(); h.sleeps().panics() }, 5},
 		"checkpoint, worker lost":      {"crash_loop", func(h *holder) { h.checkpoints(); h.crash(1) }, 10},
 		"each checkpoint, worker lost": {"crash_loop", func(h *holder) { h.checkpoints(); h.checkpoints(); h.crash(1) }, 10},
@@ -145,7 +145,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 }
 
 // TestGoodClaimsAreForgiving checks that claims that end with a suspend reduce the scores of the
-// crash guard to 0. After one panic among 1000 suspends, all scores of the execution are 0.
+// crash guard to 0: after a panic and 1000 suspends, all scores of the execution are 0.
 func TestGoodClaimsAreForgiving(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, bad := range map[string]func(*holder){
@@ -204,7 +204,7 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 	}
 	h = h.rests()
 	h.crash(1)
-	if got := h.pause(); got != time.Second { // not the first in a row
+	if got := h.pause(); got != time.Second { // not the first bad end in a row, so there is a pause
 		t.Errorf("with a score of 3 the pause is %s", got)
 	}
 	h = h.rests()
@@ -213,7 +213,7 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 }
 
 // TestBadEndsOfACancelledExecution checks that a cancelling execution becomes CANCELLED even if a
-// panic or a lost worker raises a score to the limit that otherwise fails the execution.
+// panic or a lost worker raises a score to the limit at which another execution fails.
 func TestBadEndsOfACancelledExecution(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Dispatch returns the interface for workers of an org in this process. If embedded is set, the
-// next process that owns the data directory releases the leases of these workers
+// Dispatch returns the interface for workers of an org that run in this process. If embedded is
+// true, the leases of these workers end when the next process that owns the data directory starts
 // ([Engine.ReturnEmbedded]).
 func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 	return dispatch{e: e, org: org, embedded: embedded}
@@ -25,7 +25,7 @@ func (e *Engine) Remote(org string) perdure.Dispatch {
 	return dispatch{e: e, org: org, byRef: true}
 }
 
-// ReturnEmbedded ends the leases of the embedded workers of the process that owned the data
+// ReturnEmbedded ends the leases of the workers that ran inside the process that owned the data
 // directory before. It must be called after the directory is locked and before any worker starts.
 func (e *Engine) ReturnEmbedded(ctx context.Context) error { return e.returnEmbedded(ctx) }
 
@@ -33,7 +33,7 @@ type dispatch struct {
 	e        *Engine
 	org      string
 	embedded bool
-	byRef    bool // the worker gets references to contents that are stored in blobs
+	byRef    bool // the worker gets references in place of contents that are stored in blobs
 }
 
 func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -53,7 +53,7 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 	if err != nil || d.byRef {
 		return claims, err
 	}
-	ctx = context.WithoutCancel(ctx) // a stored claim must be returned complete, or be released
+	ctx = context.WithoutCancel(ctx) // a stored claim must be returned with its data, or be released
 	return readable(claims, func(c perdure.AgentClaim) (*perdure.AgentClaim, error) {
 		err := d.fillAgent(ctx, &c)
 		if err != nil {

@@ -25,8 +25,8 @@ func (b *bench) pollOf(worker uuid.UUID, slots int) []*holder {
 	return held
 }
 
-// dangerous creates an execution whose workers were lost three times. The pause after the third
-// loss is over.
+// dangerous creates an execution whose workers were lost three times, and advances the clock to the
+// end of the pause after the third loss.
 func (b *bench) dangerous() uuid.UUID {
 	b.Helper()
 	h := b.started()
@@ -64,7 +64,7 @@ func TestCrashingExecutionIsAlone(t *testing.T) {
 	if got := b.pollOf(busy, 8); len(got) != 1 || got[0].id != other {
 		t.Errorf("another worker got %d executions", len(got))
 	}
-	b.start() // for the first worker, after its dangerous execution has suspended
+	b.start() // for the first worker, once its dangerous execution has suspended
 }
 
 // TestUnfitExecutionNeedNotBeAlone checks that an execution that unfit workers released can be
@@ -118,7 +118,7 @@ func TestBusyWorkerDoesNotGetACrashingExecution(t *testing.T) {
 	}
 	b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: held[0].claim.Lease}}}))
 	b.clock.advance(time.Millisecond)
-	held = b.pollOf(worker, 1) // now the fresh one is older
+	held = b.pollOf(worker, 1) // now the other execution is older
 	if len(held) != 1 || held[0].id != fresh {
 		t.Fatalf("the worker got %v", held)
 	}
@@ -131,9 +131,9 @@ func TestBusyWorkerDoesNotGetACrashingExecution(t *testing.T) {
 	}
 }
 
-// TestCrashingExecutionIsNotStarved checks that an execution that must run alone is claimed
-// although all workers are busy. After some seconds, the server chooses one worker, which gets no
-// other work until it is idle.
+// TestCrashingExecutionIsNotStarved checks that an execution that must run alone on its worker is
+// claimed although all workers are busy. After some seconds, the server chooses one worker, which
+// gets no other work until it is idle.
 func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -176,8 +176,8 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatal("the worker that is to get idle got more")
 	}
-	// The reply to the end of a task does not contain the woken execution, because the chosen
-	// worker must become idle.
+	// The end of its task wakes an execution. The reply does not contain a claim of this execution,
+	// because the server has chosen the worker to become idle.
 	ids := one.schedule("1")
 	one.suspend(perdure.WaitTask(ids[0]))
 	f := done(b.taskClaim(), "1")
@@ -196,8 +196,8 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
-// drains makes the server choose the worker, which must become idle so that an execution can run
-// alone.
+// drains calls the method Polled so that the server chooses the worker as the one that must become
+// idle, before an execution can run alone on it.
 func (b *bench) drains(worker uuid.UUID) {
 	now := b.s.Now()
 	b.e.drains.Polled(worker, nil, &rules.AloneWait{Execution: uuid.New(), Since: now.Add(-board.IdlePatience)}, now)

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// endpointsOf returns the model endpoints of a worker with the given environment variables and
-// pairs of endpoint and key variable.
+// endpointsOf returns the model endpoints that a worker allows. The parameter env has the worker's
+// environment variables, and pairs has the allowed pairs of endpoint and key variable.
 func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *llm.Endpoints {
 	t.Helper()
 	e, err := llm.NewEndpoints(func(name string) string { return env[name] }, pairs...)
@@ -79,8 +79,8 @@ func TestEndpointsAreRefusedAsTheWorkerWould(t *testing.T) {
 }
 
 // TestEndpointsGoByTheQueue checks that the error of a refused start names the field and the
-// allowed pairs of endpoint and key variable, and that nothing is stored. A start is checked for
-// its queue, a definition for all queues.
+// allowed pairs of endpoint and key variable, and that nothing is stored. The models of a start are
+// compared with the endpoints of its queue, those of a definition with the endpoints of all queues.
 func TestEndpointsGoByTheQueue(t *testing.T) {
 	b := newBench(t)
 	b.join("default", endpointsOf(t, nil))

@@ -1,9 +1,10 @@
 // Package engine implements the commands on executions, with one file for each verb: start, claim,
-// commit, finish, signal, cancel, renew, release. It checks a request, reads the data for its
-// decision, and runs the decision of package rules in the store's committer. It sends hints only
-// after the commit. It also has the sweeps, which apply the effects of time. The packages below it
-// have the other commands, and the state in the memory of one server, such as open polls.
-// docs/architecture.md describes the data flow.
+// commit, finish, signal, cancel, renew, release. It checks a request, reads the stored data that
+// the command needs, and runs a function of package rules in the store's committer, which
+// determines what the transaction changes. It sends hints only after the commit. It also has the
+// sweeps, which apply the effects of time. The packages below it have the other commands, and the
+// state in the memory of one server, such as open polls. docs/architecture.md describes the data
+// flow.
 package engine
 
 import (
@@ -49,7 +50,7 @@ type Config struct {
 	// refers, even if the content was checked during the upload.
 	Plain  bool
 	Logger *slog.Logger
-	// Lease is the duration of a claim without a renewal; default 15 s.
+	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
 	// ReconnectTimeout is the time in which a worker whose connection was lost must connect or renew its
 	// leases. After it, other workers may claim its executions; default 0.5 s.
@@ -69,7 +70,7 @@ type Config struct {
 	RetentionEvery time.Duration
 }
 
-// Engine applies the rules to a store. [New] creates one.
+// Engine implements the commands on a store. [New] creates one.
 type Engine struct {
 	Config
 	*tenants.Tenants
@@ -153,8 +154,8 @@ func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID
 	return e.uploads.Put(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
 
-// do runs a command. Once the command is durable, do sends the hints of its decisions, and returns
-// those decisions that changed something.
+// do runs a command. Once the command is durable, do sends its hints. The result has one Decision
+// for each execution that the command has changed.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*rules.Decision, error) {
 	all, err := e.write(ctx, c)
 	e.tell(all)
@@ -178,20 +179,21 @@ func (e *Engine) write(ctx context.Context, c store.Command) ([]*rules.Decision,
 	return all, nil
 }
 
-// rules returns the settings on which decisions depend.
+// rules returns the settings that functions of package rules use.
 func (e *Engine) rules() rules.Config {
 	return rules.Config{Lease: e.Lease, CancelGrace: e.CancelGrace, PayloadLimit: e.PayloadLimit, QueueLimits: e.QueueLimits}
 }
 
-// tell sends the hints of the decisions.
+// tell sends the hints of commands that are durable.
 func (e *Engine) tell(all []*rules.Decision) {
 	for _, d := range all {
 		e.publish(d)
 	}
 }
 
-// publish sends a decision's hints. If the decision freed a place of a queue or key with a limit,
-// publish also sends the hint Freed. No other hint reaches the tasks that wait for the place.
+// publish sends the hints of a command. If a task has ended that counted for the limit of a queue
+// or of a concurrency key, publish also sends the hint Freed. No other hint reaches the polls for
+// tasks that wait because of the limit.
 func (e *Engine) publish(d *rules.Decision) {
 	e.observed(d)
 	tell := e.Hints.Publish
@@ -235,7 +237,7 @@ func topicOf(h rules.Hint) string {
 	panic(fmt.Sprintf("engine: a hint of the kind %d has no topic", h.Kind)) // unreachable: the kinds are all above
 }
 
-// one runs a command for a single execution, like do, and returns its decision. The decision is
+// one runs a command for a single execution, like do, and returns the command's Decision. It is
 // empty if nothing changed.
 func (e *Engine) one(ctx context.Context, c store.Command) (*rules.Decision, error) {
 	all, err := e.do(ctx, c)
@@ -248,14 +250,14 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*rules.Decision, err
 	return all[0], nil
 }
 
-// value runs a command like one and returns the value of its decision.
+// value runs a command like one, and returns the Value of its Decision.
 func (e *Engine) value(ctx context.Context, c store.Command) (any, error) {
 	d, err := e.one(ctx, c)
 	return d.Value, err
 }
 
 // oneShown runs a command like one. It is for commands whose content is not stored in the log but
-// may be read by live readers. It makes that content readable before it sends the hints.
+// is shown to live readers. It makes that content readable before it sends the hints.
 func (e *Engine) oneShown(ctx context.Context, c store.Command) (*rules.Decision, error) {
 	over := e.live.Writing(c.Execution)
 	all, err := e.write(ctx, c)
@@ -271,5 +273,5 @@ func (e *Engine) oneShown(ctx context.Context, c store.Command) (*rules.Decision
 	return all[0], nil
 }
 
-// Growth is the addition of a commit to a log.
+// Growth contains the records that one commit has added to a log.
 type Growth = rules.Growth

@@ -95,7 +95,7 @@ func TestParentMustBeInTheExecution(t *testing.T) {
 	h.refuse(perdure.InvalidArgument, self)
 	h.append(one, two)
 	h.refuse(perdure.InvalidArgument, user(nil, "a second root"))
-	// The id of an entry of another execution can be used again here.
+	// An execution may use an id of an entry of another execution.
 	foreign.ParentID = &two.ID
 	h.append(foreign)
 	other.commit(completing())
@@ -131,11 +131,11 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 			t.Errorf("%s: the error does not name the entry %s: %+v", name, culprit, err)
 		}
 	}
-	// Results may come in any order. Records are not on the path.
+	// Results may come in any order. An entry that records a model call is not on the path.
 	a2 := answering(&calls.ID, "c2")
 	a1 := answering(&a2.ID, "c1")
 	h.append(record, a2, a1, user(&a1.ID, "thanks"))
-	// A branch that begins before the calls is checked on its own path.
+	// An entry that branches off before the calls is checked on its own path.
 	h.append(user(&hello.ID, "another way"))
 }
 
@@ -242,8 +242,8 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 	}
 }
 
-// TestIDsBelongToTheirExecution checks that ids and keys of entries, and ids of signals, are scoped
-// to their execution.
+// TestIDsBelongToTheirExecution checks that ids and keys of entries, and ids of signals, can be the
+// same in two executions.
 func TestIDsBelongToTheirExecution(t *testing.T) {
 	b := newBench(t)
 	one, two := b.started(), b.started()
@@ -271,8 +271,8 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 }
 
 // TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that a stored entry is used in place of a new
-// entry with the same key. The next entry becomes its child, even if the stored entry is not the
-// leaf of the conversation.
+// entry with the same key. The entry after the new one becomes a child of the stored one, even if
+// the stored one is not the leaf of the conversation.
 func TestEntryHangsOnAnAdoptedOneThatIsNoLeaf(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compaction returns an entry that compacts the conversation up to the entry last, and keeps it
-// from the entry keep on.
+// compaction returns an entry that compacts the conversation up to the entry last. The context then
+// begins with the entry keep.
 func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 	e := message(&parent, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("so far")}}})
 	e.Type = perdure.EntryCompaction
@@ -44,9 +44,9 @@ func (b *bench) newPoll() perdure.Poll {
 	return p
 }
 
-// TestExecutionsNeedFeatures checks that after the first compaction of an execution only workers
-// with the feature get it, and get the tasks that read its context. It checks each of the ways in
-// which workers get work.
+// TestExecutionsNeedFeatures checks an execution after its first compaction. Only workers that
+// support compactions get it, and get those of its tasks that read its context. The test covers
+// each of the ways in which workers get work.
 func TestExecutionsNeedFeatures(t *testing.T) {
 	b := newBench(t)
 	h, _ := b.compacted()
@@ -98,7 +98,8 @@ func TestExecutionsNeedFeatures(t *testing.T) {
 }
 
 // TestContextsComeFromTheCompaction checks which entries a worker gets for the context of a model
-// call: those from the first kept entry on, or those after an entry that the worker already has.
+// call: those from the first entry on that the compaction keeps, or those after an entry that the
+// worker already has.
 func TestContextsComeFromTheCompaction(t *testing.T) {
 	b := newBench(t)
 	h, all := b.compacted()
@@ -130,8 +131,8 @@ func (b *bench) equalIDs(got, want []uuid.UUID) {
 }
 
 // TestLocalCompaction checks that a LOCAL execution is compacted although its server has no
-// metadata. The commit must name the covered entries. If it names none or wrong ones, it is
-// refused.
+// metadata of entries. The commit must name the covered entries. If it names none or wrong ones, it
+// is refused.
 func TestLocalCompaction(t *testing.T) {
 	k := newKeeper(t)
 	one := k.entry(user(nil, "one"))

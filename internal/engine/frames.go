@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// appending is the maximum number of executions whose frames one call stores at the same time. It
-// is twice the capacity of a transaction, so that one transaction fills while another commits.
+// appending is the maximum number of executions whose frames one call of appendFrames stores at the
+// same time. It is twice the capacity of a transaction, so that one transaction can collect
+// commands while another commits.
 const appending = 512
 
-// appendFrames stores chunks of blocks, and events. All frames of one execution form one command,
-// in order. Commands of many executions share transactions.
+// appendFrames stores frames: events, and pieces of the texts of blocks. All frames of one
+// execution form one command, in order. Commands of many executions share transactions.
 func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	byExecution := map[uuid.UUID][]int{}
@@ -49,8 +50,9 @@ func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.
 	return replies, nil
 }
 
-// appendSome stores the frames of one execution and sets their replies. If the command fails, its
-// error is the reply to each of these frames, and the frames of other executions are not affected.
+// appendSome stores the frames of one execution and sets the replies to them. If the command fails,
+// its error is the reply to each of these frames, and the frames of other executions are not
+// affected.
 func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frames []perdure.Frame, replies []perdure.FrameReply, which []int) error {
 	mine := make([]perdure.Frame, len(which))
 	for i, at := range which {
@@ -67,7 +69,7 @@ func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frame
 	return err
 }
 
-// refusalOf returns err as the error of a reply. An error without a code becomes internal.
+// refusalOf returns err as the error of a reply. If err has no code, the code becomes internal.
 func refusalOf(err error) *perdure.Error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

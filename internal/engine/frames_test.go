@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// gathering is a store that blocks appends until appends of want executions have arrived.
+// gathering is a store that blocks commands that append frames, until as many executions as the
+// field want says have sent such a command.
 type gathering struct {
 	store.Store
 	want int
@@ -31,7 +32,7 @@ func (g *gathering) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return g.Store.Do(ctx, c)
 }
 
-// TestABatchOfFramesIsWrittenSideBySide checks that the frames of 100 executions in one batch are
+// TestABatchOfFramesIsWrittenSideBySide checks that the frames of 100 executions in one request are
 // written concurrently, so that they can share transactions.
 func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	const executions = 100
@@ -53,8 +54,8 @@ func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	}
 }
 
-// TestFramesThatFailCostOthersNothing checks that if the frames of one execution fail, the frames
-// of other executions are stored. If no frame can be stored, the batch fails.
+// TestFramesThatFailCostOthersNothing checks that the frames of other executions are stored if
+// those of one execution fail. If no frame of a request can be stored, the request fails.
 func TestFramesThatFailCostOthersNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure error

@@ -9,8 +9,8 @@ import (
 )
 
 // TestTasksWithOneKeyAreJudgedSeparately checks two tasks of a commit with the same key, of which
-// only the first is stored. Each is judged by its own input: the verdict about the second does not
-// permit the first. In one case the clearance names a rule, in the other an approval.
+// only the first is stored. The policies judge each by its own input: that they allow the second
+// does not permit the first. In one case the clearance names a rule, in the other an approval.
 func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	const touch = `{"command":"touch a"}`
 	for name, c := range map[string]struct{ permitted, other string }{
@@ -27,7 +27,7 @@ func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 		}
 		task := func(input string) perdure.NewTask {
 			n := h.callOf("k", input, &clearance)
-			n.Options.Key = "" // with a key of the caller, other input is refused anyway
+			n.Options.Key = "" // with a key that the caller sets, another input is refused anyway
 			return n
 		}
 		before := b.snapshot(h.id)
@@ -45,8 +45,8 @@ func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	}
 }
 
-// TestAnApprovalDoesNotPermitARenewedTask checks that an approval permits one task. If the task's
-// key has expired, a second task with the key needs another approval.
+// TestAnApprovalDoesNotPermitARenewedTask checks that an approval permits only one task. If the
+// task's key has expired, a second task with the key needs another approval.
 func TestAnApprovalDoesNotPermitARenewedTask(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()

@@ -40,7 +40,7 @@ func (b *bench) guarded() *holder {
 	return &holder{bench: b, claim: claims[0], id: x.ID}
 }
 
-// callOf returns a task that calls bash, with the given task key.
+// callOf returns a task that calls the tool bash, with the given task key.
 func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.NewTask {
 	t := perdure.NewTask{
 		Kind: "bash", Input: perdure.Inline([]byte(arguments)), InputHash: sha256.Sum256([]byte(arguments)), Clearance: c,
@@ -50,7 +50,8 @@ func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.New
 	return t
 }
 
-// approved asks about a call of bash, answers with the verdict, and returns the question.
+// approved asks about a call of the tool bash, answers with the verdict, and returns the question's
+// id.
 func (h *holder) approved(key, arguments string, verdict perdure.Verdict) uuid.UUID {
 	h.Helper()
 	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(arguments))
@@ -68,7 +69,8 @@ func (h *holder) approved(key, arguments string, verdict perdure.Verdict) uuid.U
 }
 
 // TestTheGateRefusesWhatIsNotCleared checks that calls that an agent's code schedules are refused
-// if their clearance is missing, wrong, or for a different call.
+// if their clearance (the rule or the approval that permits a call) is missing, wrong, or for a
+// different call.
 func TestTheGateRefusesWhatIsNotCleared(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()
@@ -184,9 +186,9 @@ func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 	b.must(err)
 }
 
-// TestEditedCallsAreJudgedAgain checks that changed arguments must fit the tool's schema and the
-// policies, and that only the changed call may then be scheduled. An approval permits nothing if
-// its question has weaker terms than the rule about the call.
+// TestEditedCallsAreJudgedAgain checks that arguments that a voter has changed must fit the tool's
+// schema and the policies, and that only the changed call may then be scheduled. An approval
+// permits nothing if its question has weaker terms than the rule about the call.
 func TestEditedCallsAreJudgedAgain(t *testing.T) {
 	b := newBench(t)
 	var p perdure.ApprovalPolicy

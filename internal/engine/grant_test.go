@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// remembered asks about a call of bash and approves it with a grant for every call of bash in the
-// run.
+// remembered asks about a call of the tool bash and approves it with a grant for every call of bash
+// in the execution.
 func (h *holder) remembered(key string) {
 	h.Helper()
 	id := h.approved(key, `{"command":"touch a"}`, "")
@@ -70,7 +70,7 @@ func TestARuleWithoutGrantsIsAskedEachTime(t *testing.T) {
 	claims, err := b.d.PollAgents(b.Context(), poll)
 	b.must(err)
 	h := &holder{bench: b, claim: claims[0], id: x.ID}
-	h.remembered("first") // its question does not say that the rule takes no grants
+	h.remembered("first") // the question's terms do not say that the rule permits no grants
 	id := h.approved("second", `{"command":"touch b"}`, "")
 	_, err = h.try(func(c *perdure.Commit) {
 		c.Tasks = []perdure.NewTask{h.callOf("1", `{"command":"touch b"}`, &perdure.Clearance{Question: &id})}

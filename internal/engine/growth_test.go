@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// TestGrowthIsWhatTheStoreGives checks that the head and the records of a Growth equal the stored
-// head and records.
+// TestGrowthIsWhatTheStoreGives checks that the head and the records of a Growth equal those that
+// the store returns.
 func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 	b := newBench(t)
 	var grown []perdure.Record
@@ -32,7 +32,7 @@ func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 		{Lease: &task, Block: 0, Type: perdure.EventTerminal, Stream: "stderr", Text: "oops\n"},
 		{AgentLease: &h.claim.Lease, Block: 0, Type: perdure.EventToken, Place: place, Offset: 3, Text: "llo"},
 		{Lease: &task, Block: 1, Type: perdure.EventThinking, Place: place, Text: "hm"},
-		{Lease: &task, Block: 1, Type: perdure.EventThinking, Place: place, Offset: 2, Text: "m", Close: true}, // also writes an event, so it is no Growth
+		{Lease: &task, Block: 1, Type: perdure.EventThinking, Place: place, Offset: 2, Text: "m", Close: true}, // also writes an event, so the commit has no Growth
 		{AgentLease: &h.claim.Lease, Block: 1, Type: perdure.EventData, ToolCallID: "c", Text: "{"},
 		{AgentLease: &h.claim.Lease, Block: 2, Type: perdure.EventData, Fields: json.RawMessage(`{"data":{}}`)},
 	} {
@@ -54,8 +54,8 @@ func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 }
 
 // TestHintIsSparedWhereGrowthIsTaken checks that readers in this process get no hint about a log if
-// the Growth was used. Readers get a hint if the Growth was not used, and if the commit added an
-// event.
+// Config.Grown has passed the Growth on to them. They get a hint if Grown returns false, and if the
+// commit added an event.
 func TestHintIsSparedWhereGrowthIsTaken(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		b := newBench(t)

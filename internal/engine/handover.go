@@ -11,7 +11,8 @@ import (
 )
 
 // reserve reserves a slot in an open poll of the worker that keeps the execution's goroutine. It
-// returns nil if there is no such poll or slot. The caller must call settle with the result.
+// returns nil if there is no such poll or no free slot. The caller must call settle with the
+// result.
 func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *board.Slot {
 	if !e.Claims(ctx, org) {
 		return nil
@@ -28,8 +29,8 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 	return slot
 }
 
-// settle ends the reservation of the slot. If the decision claimed the execution, settle passes the
-// claim to the poll. A claim whose data cannot be read is released.
+// settle ends the reservation of the slot. If the command has claimed the execution, as w says,
+// settle passes the claim to the slot's poll. A claim whose data cannot be read is released.
 func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	if slot == nil {
 		return
@@ -47,8 +48,8 @@ func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	e.keepers.Settle(slot, claim)
 }
 
-// untilClaimed polls for executions until it has a claim, p.Wait is over or ctx ends. It also
-// returns claims that were handed over to the poll.
+// untilClaimed polls for executions, by calls of try, until it has a claim, p.Wait is over or ctx
+// ends. It also returns claims that other commands have handed over to the poll.
 func (e *Engine) untilClaimed(ctx context.Context, o *board.Poll, topics []string, try func(context.Context) ([]perdure.AgentClaim, time.Duration, error)) ([]perdure.AgentClaim, error) {
 	look := func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
 		if given := e.keepers.Rise(o); len(given) > 0 {

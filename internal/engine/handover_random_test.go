@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// crowd is a group of workers that poll, cancel polls, and suspend their executions but keep the
-// goroutines, while signals arrive.
+// crowd is a group of workers, to whose executions signals are sent. The workers poll, cancel
+// polls, and suspend their executions but keep the goroutines.
 type crowd struct {
 	*bench
 	rnd     *rand.Rand
@@ -29,9 +29,9 @@ type openedPoll struct {
 	p perdure.Poll
 }
 
-// TestClaimsThatAreHandedOverGoToOnePoll checks that exactly one poll returns each claim, for the
-// worker that the store names and with a greater fence than the claim before. No claim is lost
-// while polls are cancelled and workers become idle.
+// TestClaimsThatAreHandedOverGoToOnePoll checks that exactly one poll returns each claim. The claim
+// is for the worker that the store names, and has a greater fence than the claim before. No claim
+// is lost while polls are cancelled and workers become idle.
 func TestClaimsThatAreHandedOverGoToOnePoll(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {

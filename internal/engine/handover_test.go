@@ -35,7 +35,7 @@ type waiting struct {
 }
 
 // waits polls in the background, and returns once the poll has found nothing and waits. It must run
-// in a bubble.
+// in a bubble (testing/synctest).
 func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
 	ctx, leave := context.WithCancel(b.Context())
 	w := &waiting{make(chan []perdure.AgentClaim, 1), leave}
@@ -51,8 +51,9 @@ func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
 	return w
 }
 
-// TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine checks that a signal makes a waiting poll
-// return the claim of the worker that keeps the goroutine. The claim contains only the new signal.
+// TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine checks that a signal ends a waiting poll of
+// the worker that keeps the goroutine. The poll returns the claim, which contains only the new
+// signal.
 func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -81,8 +82,8 @@ func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	})
 }
 
-// TestHandoverKeepsToTheRulesOfClaims checks that an execution is not handed over to a poll that
-// may not claim it. The execution becomes PENDING.
+// TestHandoverKeepsToTheRulesOfClaims checks that no execution is handed over to a poll that may
+// not claim it. The execution becomes PENDING instead.
 func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	for name, change := range map[string]func(b *bench, h *holder, p *perdure.Poll){
 		"another queue":  func(_ *bench, _ *holder, p *perdure.Poll) { p.Queues = []string{"other"} },
@@ -92,7 +93,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
 			b.e.keepers.Keep(h.id, perdure.RetainedState{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
 		},
-		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once the poll waits
+		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // b.drains below chooses the worker, once the poll waits
 		"discarded": func(b *bench, h *holder, _ *perdure.Poll) {
 			b.must(b.d.Release(b.Context(), perdure.Release{WorkerID: b.worker, Discarded: []uuid.UUID{h.id}}))
 		},
@@ -237,8 +238,8 @@ func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved slot is free again if the signal
-// did not wake the execution. The next signal is handed over.
+// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved slot becomes free again if the
+// signal did not wake the execution. The next signal is handed over.
 func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -273,8 +274,9 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestEndOfATaskBringsWhatIsNew checks that the reply to the end of a task contains only new data
-// if the worker keeps the goroutine at the last commit. Otherwise it contains all data of a claim.
+// TestEndOfATaskBringsWhatIsNew checks the claim in the reply to the end of a task. It contains
+// only new data if the worker still keeps the goroutine as it was at the last commit. Otherwise it
+// contains all data.
 func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept  func(h *holder) *perdure.RetainedState
@@ -325,8 +327,8 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestPollBringsWhatIsNew checks that a poll's claim contains only new data if the worker keeps the
-// goroutine. After a release, the next claim contains all data.
+// TestPollBringsWhatIsNew checks that the claim that a poll returns contains only new data if the
+// worker keeps the goroutine. After a release, the next claim contains all data.
 func TestPollBringsWhatIsNew(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -342,9 +344,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks that the poll of the worker that keeps the
-// goroutine returns the claim when a different worker ends the task. The claim contains the task's
-// input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks the end of a task that another worker has run
+// than the one that keeps the execution's goroutine. The poll of the worker with the goroutine
+// returns the claim, which contains the task's input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -391,7 +393,7 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				k.parks(0)
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
-				// The board accepts any keeper; the decision must refuse the wrong one.
+				// Keepers accepts any worker; Signal must refuse the wrong one.
 				k.e.keepers.Keep(k.id, perdure.RetainedState{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)
@@ -411,8 +413,9 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 	}
 }
 
-// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue has no
-// free place for tasks. The new task of the execution runs after the running task has ended.
+// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue has
+// reached its limit of running tasks. The new task of the execution runs after the running task has
+// ended.
 func TestHandoverBesideAFullQueue(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

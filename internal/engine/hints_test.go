@@ -15,9 +15,10 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// TestHintsReachOtherServers checks that new work on one server wakes a poll on another, and that a
-// log that grows on one server sends a hint to the other. The second hint is also sent if readers
-// on the first server got the growth directly. Tick is so long that only hints can be the cause.
+// TestHintsReachOtherServers checks that new work on one server ends the wait of a poll on another,
+// and that the growth of a log on one server sends a hint to the other. The second hint is also
+// sent if readers on the first server got the growth directly. Tick is so long that only hints can
+// be the cause.
 func TestHintsReachOtherServers(t *testing.T) {
 	const org, forEver = "acme", 1000 * time.Hour
 	store, server := opentest.Store(t), notifytest.NewNATS(t)

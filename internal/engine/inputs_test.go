@@ -55,9 +55,10 @@ func TestEveryInputHasAResponse(t *testing.T) {
 	b.wantCode(b.e.Conversations.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
 }
 
-// TestSteeringInputsJoinTheRunningResponse checks two inputs that a commit takes during a response.
-// An input that is taken with the id of the running response joins it. An input that is taken with
-// its own response id begins another response.
+// TestSteeringInputsJoinTheRunningResponse checks two inputs that arrive during a response. The
+// commit that takes an input also says to which response the input belongs. If it names the running
+// response, the input joins that response. If it names the input's own response id, the input
+// begins another response.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -102,7 +103,8 @@ func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 }
 
 // TestMessagesHaveToFitTheConversation checks that results of tool calls are accepted only if the
-// execution waits and these calls have no result yet. The messages must form a valid conversation.
+// execution waits and these calls have no result yet. The messages of a signal must form a valid
+// conversation.
 func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -153,7 +155,8 @@ func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 }
 
 // TestCancelOfAResponseIsForThatOne checks that the cancel of a response has an effect only if that
-// response is the current one. The cancel of an ended or a waiting response changes nothing.
+// response is the current one. The cancel of a response that has ended or has not begun changes
+// nothing.
 func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 	for name, taken := range map[string]func(h *holder){
 		"nobody has taken the message":           func(*holder) {},
@@ -178,7 +181,7 @@ func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 			b.must(err)
 			taken(h)
 			b.cancelResponse(h.id, first, false)
-			b.cancelResponse(h.id, later.ResponseID, false) // it waits behind the next one
+			b.cancelResponse(h.id, later.ResponseID, false) // it begins only after the next one
 			b.cancelResponse(h.id, next.ResponseID, true)
 		})
 	}
@@ -192,8 +195,8 @@ func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 }
 
 // TestAWaitForAMessageThatIsThereBeginsItsResponse checks a message that arrived during a response
-// and did not join it. When the agent waits for a message, the pending message begins the next
-// response.
+// and did not join it. When the agent then waits for a message, this pending message begins the
+// next response.
 func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/board"
 )
 
-// keeping sends a heartbeat of a worker that keeps the goroutine of h.
+// keeping sends a heartbeat of the worker, which says that the worker keeps the goroutine of h.
 func (h *holder) keeping(worker uuid.UUID) {
 	h.Helper()
 	_, err := h.d.Heartbeat(h.Context(), perdure.Heartbeat{
@@ -28,8 +28,8 @@ func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	return func() { b.e.keepers.Close(o) }
 }
 
-// TestDiscardsOfNobody checks that a worker may report the discard of goroutines that it never
-// kept, even with a zero worker id.
+// TestDiscardsOfNobody checks that the server accepts the report that a worker has discarded
+// goroutines that it never kept, even with a zero worker id.
 func TestDiscardsOfNobody(t *testing.T) {
 	b := newBench(t)
 	for _, worker := range []uuid.UUID{{}, uuid.New()} {
@@ -37,8 +37,8 @@ func TestDiscardsOfNobody(t *testing.T) {
 	}
 }
 
-// keptGoroutine returns an execution that is PENDING after a suspend. The worker keeper keeps its
-// goroutine.
+// keptGoroutine returns an execution that is PENDING, after a suspend and a signal. The worker
+// keeper keeps its goroutine.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()
@@ -49,8 +49,9 @@ func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	return h
 }
 
-// TestLastWorkerHasFirstClaim checks that for 500 ms only the worker that keeps the goroutine may
-// claim the execution. Executions without a kept goroutine are not delayed.
+// TestLastWorkerHasFirstClaim checks that in the first 500 ms only the worker that keeps the
+// goroutine may claim an execution. An execution whose goroutine no worker keeps can be claimed at
+// once.
 func TestLastWorkerHasFirstClaim(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
@@ -122,9 +123,9 @@ func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	}
 }
 
-// TestEndOfFirstClaimIsATimer checks a poll that left an execution to the worker that keeps its
-// goroutine. The poll gets the execution when the 500 ms are over. No hint arrives, and Tick is an
-// hour, so only the timer of the poll can be the cause.
+// TestEndOfFirstClaimIsATimer checks a poll that leaves an execution to the worker that keeps the
+// execution's goroutine. The poll gets the execution when 500 ms are over. No hint arrives, and
+// Tick is an hour, so only the timer of the poll can be the cause.
 func TestEndOfFirstClaimIsATimer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keeper is a worker that has a LOCAL execution. It stores the contents and sends references.
+// keeper is a worker that has a claim of a LOCAL execution. It stores the contents and sends
+// references.
 type keeper struct {
 	*holder
 	*shelf
@@ -90,7 +91,7 @@ func newKeeper(t *testing.T) *keeper {
 	return b.claimLocal()
 }
 
-// again claims the execution once more, for the same keeper.
+// again claims the execution once more, for the same worker.
 func (k *keeper) again() {
 	k.Helper()
 	k.claim, k.number = k.claimLocal().claim, 0
@@ -128,7 +129,7 @@ func (k *keeper) taskClaimed() perdure.TaskClaim {
 	return claims[0]
 }
 
-// serve connects the keeper, so that the server can read its contents, until the test ends or
+// serve connects the worker, so that the server can read its contents, until the test ends or
 // disconnect is called.
 func (k *keeper) serve() (disconnect func()) {
 	k.Helper()
@@ -180,8 +181,8 @@ func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// atRest fails the test if the store's files contain the mark, a text that only occurs in contents
-// of a LOCAL execution.
+// atRest fails the test if the store's files contain the constant mark, a text that only occurs in
+// contents of a LOCAL execution.
 func (b *bench) atRest(when string) {
 	b.Helper()
 	for _, path := range []string{b.path, b.path + "-wal"} {
@@ -198,7 +199,8 @@ func (b *bench) atRest(when string) {
 
 var listAll store.ExecutionFilter
 
-// withheldBlobs returns the contents that the server does not store and that a promotion must copy.
+// withheldBlobs returns references to the contents that the server does not store. They must be
+// copied to the server before the execution can become REMOTE.
 func withheldBlobs(k *keeper) []store.Blob {
 	k.Helper()
 	var blobs []store.Blob

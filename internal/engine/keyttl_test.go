@@ -22,10 +22,10 @@ func (h *holder) alive(d time.Duration) {
 	h.must(err)
 }
 
-// TestKeyStandsForItsTaskForATime checks that a task key with a TTL identifies its task until a
-// checkpoint that is at least the TTL after the task's end. After that checkpoint, a task with this
-// key is a new task with the same id and with all its tries. An attempt of the old task cannot
-// finish the new one.
+// TestKeyStandsForItsTaskForATime checks how long a task key with a TTL identifies its task: until
+// a checkpoint that is made when the TTL has passed since the task's end. After that checkpoint, a
+// task with this key is a new task with the same id and with all its tries. An attempt of the old
+// task cannot finish the new one.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -46,7 +46,7 @@ func TestKeyStandsForItsTaskForATime(t *testing.T) {
 
 	h.checkpointed()
 	reply := h.commit(func(c *perdure.Commit) {
-		c.Tasks = []perdure.NewTask{h.newTask("2", lasting)} // with another input, too
+		c.Tasks = []perdure.NewTask{h.newTask("2", lasting)} // also with another input
 		suspending(perdure.WaitTask(id))(c)
 	})
 	if !reply.Suspended || len(reply.Tasks) != 0 {

@@ -61,7 +61,7 @@ func TestRegistrationsAtOnceKeepTheProvidersOfAll(t *testing.T) {
 	}
 }
 
-// lateKind is a store in which a worker registers a kind just after a read did not find it.
+// lateKind is a store that registers a kind just after a read has not found it.
 type lateKind struct {
 	store.Store
 	register func()
@@ -113,7 +113,7 @@ func TestSchemasReadNoFiles(t *testing.T) {
 		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`:      true,
 		`{"$ref":"#/$defs/n","$defs":{"n":{"type":["object","null"]}}}`:              true,
 		`{"$ref":"http://json-schema.org/draft-07/schema#"}`:                         true,
-		`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`:                    false, // has $dynamicRef
+		`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`:                    false, // this draft has $dynamicRef
 		``: true,
 	} {
 		for _, agent := range []bool{true, false} {

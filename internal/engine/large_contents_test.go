@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// endless is a reader that returns zero bytes. The field left is the number of bytes to come, read
-// that of bytes already read.
+// endless is a reader of zero bytes. The field left is how many bytes are to come, and read how
+// many were read.
 type endless struct{ left, read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -25,9 +25,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// TestAnUploadIsStoredPieceByPiece checks that an upload is read at most one piece ahead of the
-// stored bytes, and that no command contains more than a piece. 1 MiB takes only 4 commands,
-// because each command waits until it is on disk.
+// TestAnUploadIsStoredPieceByPiece checks that the server reads an upload at most one piece ahead
+// of the bytes that are stored, and that no command contains more than a piece. For 1 MiB there are
+// only 4 commands, because each waits until it is on disk.
 func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -83,8 +83,9 @@ func (l *large) PendingSignals(ctx context.Context, execution uuid.UUID, pattern
 	return l.Store.PendingSignals(ctx, execution, patterns, after, limit)
 }
 
-// TestWorkersElsewhereAreGivenReferences checks that a remote worker gets a reference to a large
-// signal, and that the server does not load it. A worker in this process gets the content.
+// TestWorkersElsewhereAreGivenReferences checks that a remote worker gets a reference to the
+// content of a large signal, and that the server does not load the content. A worker in this
+// process gets the content.
 func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

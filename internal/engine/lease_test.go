@@ -76,7 +76,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// Workers that are not embedded keep their leases.
+	// Workers that do not run inside the server process (embedded) keep their leases.
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 
@@ -169,7 +169,7 @@ func TestParkedGoroutinesAreToldOf(t *testing.T) {
 	}
 }
 
-// looks is a store that counts checks of leases.
+// looks is a store that counts the sweeps' checks of leases.
 type looks struct {
 	store.Store
 	n atomic.Int64
@@ -182,8 +182,8 @@ func (l *looks) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 	return l.Store.Due(ctx, q)
 }
 
-// TestLeasesAreLookedAtWhenTheFirstIsOver checks that leases are read at most 20 times in four
-// lease durations while they are renewed. A lease that ends is found within two sweeps.
+// TestLeasesAreLookedAtWhenTheFirstIsOver checks that sweeps read the leases at most 20 times in
+// four lease durations while they are renewed. A lease that ends is found within two sweeps.
 func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -205,7 +205,7 @@ func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
 				b.clock.advance(step)
 			}
 		}
-		pass(2*testLease, true) // a start counts as an outage
+		pass(2*testLease, true) // the start of a server counts as an outage
 		before := l.n.Load()
 		pass(4*testLease, true)
 		if n := l.n.Load() - before; n < 4 || n > 20 {

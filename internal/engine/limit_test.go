@@ -14,7 +14,7 @@ func under(key string, limit int) func(*perdure.TaskOptions) {
 	return func(o *perdure.TaskOptions) { o.ConcurrencyKey, o.ConcurrencyLimit = key, limit }
 }
 
-// eagerly commits tasks with free slots for them, and returns the claims in the reply.
+// eagerly commits tasks and offers free slots for them. It returns the claims in the reply.
 func (h *holder) eagerly(tasks ...perdure.NewTask) []perdure.TaskClaim {
 	h.Helper()
 	return h.commit(func(c *perdure.Commit) {
@@ -32,7 +32,8 @@ func claimedIDs(claims []perdure.TaskClaim) []uuid.UUID {
 }
 
 // waitingPoll polls for a task of the queue in the background, and returns once the poll has found
-// nothing and waits. It must run in a bubble: within its minute, only a hint causes another try.
+// nothing and waits. It must run in a bubble (testing/synctest). Within its minute, only a hint
+// makes the poll try again.
 func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 	got := make(chan []perdure.TaskClaim, 1)
 	p := b.poll(1)
@@ -49,8 +50,8 @@ func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 }
 
 // TestConcurrencyKeyBoundsPollsAndEagerClaims checks that tasks with the same concurrency key run
-// one at a time, in all executions together. The limit holds for polls and for claims in the reply
-// to a commit.
+// one at a time, in all executions together. The limit holds for claims by polls and for claims in
+// the reply to a commit.
 func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	b := newBench(t)
 	one, two := b.started(), b.started()
@@ -69,7 +70,7 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	if next.Lease.TaskID != perdure.TaskID(one.newTask("2").Key) {
 		t.Error("the place went to another than the oldest")
 	}
-	// The place that is free now goes to the task that waits already, not to a new task.
+	// The task that waits already may run now, not a new task.
 	b.finish(done(next, "1"))
 	if got := one.eagerly(one.newTask("5", under("db", 0))); len(got) != 0 {
 		t.Error("a new task passed one that waits for the key")
@@ -77,8 +78,8 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 }
 
 // TestFreedPlaceIsToldOf checks that each kind of end of an attempt sends a hint, so that the next
-// task with the concurrency key starts at once. Tick is an hour, so a poll cannot find the task
-// without a hint.
+// task with the same concurrency key starts at once. Tick is an hour, so a poll cannot find the
+// task without a hint.
 func TestFreedPlaceIsToldOf(t *testing.T) {
 	for name, end := range map[string]func(h *holder, c perdure.TaskClaim){
 		"completed":         func(h *holder, c perdure.TaskClaim) { h.finish(done(c, "1")) },
@@ -93,8 +94,8 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 	}
 }
 
-// freedPlace schedules two tasks with one concurrency key on two queues. It ends the first task
-// with the function end and checks that a waiting poll then gets the second.
+// freedPlace schedules two tasks with one concurrency key on two queues. It ends the first task by
+// calling end, and checks that a waiting poll then gets the second.
 func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 	one, two := b.started(), b.started()
 	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })

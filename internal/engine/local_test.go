@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestLocalStaysWithItsHome checks that only a worker with its own store can claim a LOCAL
-// execution. After that, only the same worker, its home, can claim it.
+// TestLocalStaysWithItsHome checks that a LOCAL execution can first be claimed by any worker that
+// has its own store. After that, only the same worker, its home, can claim it.
 func TestLocalStaysWithItsHome(t *testing.T) {
 	b := newBench(t)
 	id := b.startLocal()
@@ -61,8 +61,8 @@ func TestLocalIsWokenForItsHome(t *testing.T) {
 }
 
 // TestLocalTasksStayHome checks that tasks of a LOCAL execution are put on the queue of the worker
-// that stores its contents, even if another queue was requested. Another worker cannot claim them
-// in its commit.
+// that stores its contents, even if another queue was requested. A commit that another worker sends
+// cannot claim them.
 func TestLocalTasksStayHome(t *testing.T) {
 	k := newKeeper(t)
 	eager := perdure.TaskOffer{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
@@ -86,8 +86,8 @@ func TestLocalTasksStayHome(t *testing.T) {
 	}
 }
 
-// TestLocalContentIsRefused checks that inline content, a wrong reference and metadata of a LOCAL
-// execution are refused, and that the error names the field.
+// TestLocalContentIsRefused checks that a commit of a LOCAL execution is refused if it has an
+// inline content, a wrong reference or metadata, and that the error names the field.
 func TestLocalContentIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	with := k.entry(user(nil, "x"))
@@ -133,7 +133,7 @@ func TestLocalContentIsRefused(t *testing.T) {
 }
 
 // TestLocalSaysNothingToTheStore checks that the texts of errors, progress and events of a LOCAL
-// execution are not stored. Error codes, and the length and hash of an event, are stored.
+// execution are not stored. Only error codes, and the length and hash of an event, are stored.
 func TestLocalSaysNothingToTheStore(t *testing.T) {
 	k := newKeeper(t)
 	said := &perdure.TaskError{Code: "went_wrong", Message: mark, Permanent: true}
@@ -190,8 +190,8 @@ func TestLocalPanicIsNotStored(t *testing.T) {
 }
 
 // TestLocalBlocksPassThrough checks that live readers get every byte of the blocks and events of a
-// LOCAL execution, and that the store contains none of the text. The stored log has the pos,
-// offsets, lengths and the hash of the block.
+// LOCAL execution, and that the store contains none of the text. The stored log has the pos, offset
+// and length of each chunk, and the hash of the block.
 func TestLocalBlocksPassThrough(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames(mark, " and more")
@@ -267,8 +267,8 @@ func TestLocalBlocksAreForgotten(t *testing.T) {
 	}
 }
 
-// TestLocalContentIsNeverAtRest checks that the store's files contain no byte of a LOCAL
-// execution's content after a sweep, after the end of the execution and after Close.
+// TestLocalContentIsNeverAtRest checks that the store's files never contain a byte of a LOCAL
+// execution's content: after a sweep, after the end of the execution and after Close.
 func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k := newKeeper(t)
 	large := append(append([]byte(`"`+mark), bytes.Repeat([]byte(" large"+mark), 20_000)...), '"')
@@ -315,8 +315,8 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.open()
 }
 
-// TestLocalInputIsErasedOnceItIsKept checks that the server erases an input at the end only if a
-// worker has claimed the execution. Otherwise the server has the only copy.
+// TestLocalInputIsErasedOnceItIsKept checks that at the end of a LOCAL execution the server erases
+// its input only if a worker has claimed it. Otherwise the server has the only copy of the input.
 func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	k := newKeeper(t)
 	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))
@@ -351,8 +351,8 @@ func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k.agentFrames("text")
 }
 
-// TestLocalBlockOutlivesTheServer checks that a block continues after a restart of the server,
-// which has lost the text. The hash at the end is that of the whole text.
+// TestLocalBlockOutlivesTheServer checks that a block can grow after a restart of the server, which
+// has lost the text before the restart. The hash at the end is that of the whole text.
 func TestLocalBlockOutlivesTheServer(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames("before ")

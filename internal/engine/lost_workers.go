@@ -23,8 +23,8 @@ func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
 	e.lost.Gone(org, worker, e.Store.Now())
 }
 
-// endLostLeases ends the leases of lost workers' executions, unless a lease was renewed after the
-// connection was lost.
+// endLostLeases ends the leases of the executions of lost workers, unless a lease was renewed after
+// the worker's connection was lost.
 func (e *Engine) endLostLeases(ctx context.Context, now perdure.Time) error {
 	for worker, since := range e.lost.Due(e.ReconnectTimeout, now) {
 		held, err := e.Store.HeldBy(ctx, worker.Org, worker.ID)

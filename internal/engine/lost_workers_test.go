@@ -13,7 +13,7 @@ import (
 func TestWhatAWorkerThatIsGoneHeldIsTakenBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
-	b.e.WorkerGone(org, uuid.New()) // another worker
+	b.e.WorkerGone(org, uuid.New()) // this is another worker
 	b.e.WorkerGone("other", b.worker)
 	b.clock.advance(reconnectTimeout)
 	b.sweep()

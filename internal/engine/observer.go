@@ -35,22 +35,23 @@ const (
 // Observer observes executions and tasks. Its methods are called after a change is durable, by many
 // goroutines at once, and must not block.
 type Observer interface {
-	// Claimed reports that a worker claimed an execution or a task. waited is the time between the
-	// moment at which the work could be claimed and the claim. It is 0 for a task that was claimed
-	// in the commit that created it.
+	// Claimed reports that a worker claimed an execution or a task. The parameter waited is how
+	// long the work could have been claimed before that. It is 0 for a task that was claimed in the
+	// commit that created it.
 	Claimed(work Work, queue string, waited time.Duration)
 	// LeaseLost reports that a lease ended because its holder did not renew it in time, or because
 	// the connection to the holder was lost.
 	LeaseLost(work Work, queue string)
 	// TakenOver reports that a worker claimed an execution whose last worker was lost.
 	TakenOver(queue string)
-	// Ended reports that an execution has reached a terminal status. kind is the kind of its agent.
+	// Ended reports that an execution has reached a terminal status. The parameter kind is the kind
+	// of its agent.
 	Ended(kind string, status perdure.Status)
-	// Refused reports that a command was refused with the error code.
+	// Refused reports that the command was refused with the error code.
 	Refused(command string, code perdure.Code)
 }
 
-// observed tells the observers of the engine what a decision has changed.
+// observed tells the observers of the engine what a command has changed.
 func (e *Engine) observed(d *rules.Decision) {
 	for _, o := range d.Seen {
 		if e.Observer != nil {
@@ -86,8 +87,8 @@ func observeRun(to RunObserver, o rules.Observation) {
 	}
 }
 
-// refused reports a refused command to the observer. A command whose caller cancelled it is not
-// reported.
+// refused reports a refused command to the observer. It does not report a command that failed
+// because its caller cancelled it.
 func (e *Engine) refused(c store.Command, err error) {
 	var coded *perdure.Error
 	if e.Observer != nil && errors.As(err, &coded) {

@@ -24,7 +24,7 @@ func TestADisabledOrgIsNotClaimed(t *testing.T) {
 		if x := b.execution(h.id); x.Status != perdure.StatusPending {
 			t.Errorf("the execution of a disabled org is %s, want PENDING", x.Status)
 		}
-		time.Sleep(5 * time.Second) // in the bubble's time
+		time.Sleep(5 * time.Second) // by the clock of the bubble (testing/synctest)
 		select {
 		case claims := <-poll.claims:
 			t.Errorf("the waiting poll got %d claims", len(claims))
@@ -74,7 +74,7 @@ func TestKeysOfADisabledOrgAreRefused(t *testing.T) {
 }
 
 // TestOrgsAreAudited checks that the creation, disabling and enabling of an org each write one
-// audit record. A request that is refused or changes nothing writes none.
+// audit record. A request that is refused, or that changes nothing, writes none.
 func TestOrgsAreAudited(t *testing.T) {
 	b := newBench(t)
 	_, err := b.e.CreateOrg(t.Context(), "new")

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestServerIsQuietAfterTheStoreRefused checks that a server treats a store that refuses writes for
-// longer than a lease, as on a full disk, like an outage. When writes succeed again, a worker can
+// TestServerIsQuietAfterTheStoreRefused checks a store that refuses writes for longer than a lease,
+// as on a full disk. The server treats that like an outage: when writes succeed again, a worker can
 // still renew its lease.
 func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -64,9 +64,9 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 	})
 }
 
-// TestQuestionsExpireAfterAnOutage checks that a question that was asked before a server was opened
-// stays open for rules.ExpiryGrace, so that people can still answer it. A question that was asked
-// after that expires in its time, even if it was asked before the sweeps began.
+// TestQuestionsExpireAfterAnOutage checks that a question that was asked before the start of a
+// server stays open for rules.ExpiryGrace, so that people can still answer it. A question that was
+// asked after the start expires in its time, even if it was asked before the first sweep.
 func TestQuestionsExpireAfterAnOutage(t *testing.T) {
 	for name, before := range map[string]bool{"asked before the server was opened": true, "asked before the sweeps begin": false} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// registerOutputs registers the agent and the task kind "work" with an output schema; with none if
-// schema is "".
+// registerOutputs registers the agent, and the task kind "work", with an output schema. If schema
+// is "", it registers them without one.
 func (b *bench) registerOutputs(schema string) {
 	b.Helper()
 	var raw json.RawMessage
@@ -38,7 +38,7 @@ func (h *holder) complete(output string, byRef bool) error {
 }
 
 // TestOutputsFitARegisteredSchema checks that the server refuses an output that fits no output
-// schema of the kind, in place and by reference, and that the refusal changes nothing.
+// schema of the kind, inline and by reference, and that the refusal changes nothing.
 func TestOutputsFitARegisteredSchema(t *testing.T) {
 	for _, byRef := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by reference %t", byRef), func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestResultsFitARegisteredSchema(t *testing.T) {
 }
 
 // TestOutputsOfOlderBuildsCountForADay checks that an output may fit the schema that another build
-// has registered within the last 24 hours, but not an older schema. If such a build registered no
-// schema, every output is accepted.
+// of a worker has registered within the last 24 hours, but not an older schema. If such a build
+// registered no schema, every output is accepted.
 func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	for name, c := range map[string]struct {
 		older, newer string
@@ -175,8 +175,9 @@ func TestOutputSchemasAndTagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSchemasAreOneHoweverTheyAreWritten checks that a build that registers its schemas again is
-// recognized, although the stored schemas have no blanks and different escapes.
+// TestSchemasAreOneHoweverTheyAreWritten checks that a build whose schemas are known can register
+// them again without adding them twice, although the stored schemas have no blanks and different
+// escapes.
 func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 	b := newBench(t)
 	const schema = `{ "type": "string", "description": "<b> & more" }`
@@ -192,7 +193,7 @@ func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 	for range 3 {
 		b.registerOutputs(schema)
 	}
-	if k, err = b.e.Kinds.Stored(t.Context(), org, "agent"); err != nil || len(k.Outputs) > 2 { // one, and that of the builds without
+	if k, err = b.e.Kinds.Stored(t.Context(), org, "agent"); err != nil || len(k.Outputs) > 2 { // the registered schema, and the entry of the builds without one
 		t.Errorf("%d output schemas are known, %v", len(k.Outputs), err)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Nothing claims work of a paused queue: no poll, no handover, no claim in the commit that creates
-// a task, and no reply to the end of a task. Work that is claimed already continues. Every server
-// reads the paused queues again after a hint, and at least once per second.
+// Nothing claims work of a paused queue: not a poll, not a handover, not the commit that creates a
+// task, and not the end of a task. Work that is claimed already continues. Every server reads the
+// paused queues again after a hint, and at least once per second.
 
 // PauseQueue pauses a queue of an org. Once PauseQueue has returned, this server claims no more
 // executions and tasks of the queue. Errors: invalid_argument, conflict.

@@ -63,8 +63,8 @@ func TestPauseOfOneQueue(t *testing.T) {
 	}
 }
 
-// TestPauseStopsEagerClaims checks that a commit does not claim its new tasks for its worker if
-// their queue is paused.
+// TestPauseStopsEagerClaims checks that a commit does not claim the tasks that it creates for its
+// own worker if their queue is paused.
 func TestPauseStopsEagerClaims(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -112,7 +112,8 @@ func TestResumeWakesPolls(t *testing.T) {
 	})
 }
 
-// TestPauseSurvivesARestart checks that another server on the store knows a pause.
+// TestPauseSurvivesARestart checks that a new server on the same store does not claim work of a
+// queue that was paused before.
 func TestPauseSurvivesARestart(t *testing.T) {
 	b := newBench(t)
 	b.pause("default")

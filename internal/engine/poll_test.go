@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// asked is a store that records the limits of picks.
+// asked is a store that records the limits of the picks that it is asked for.
 type asked struct {
 	store.Store
 	limits []int
@@ -25,8 +25,8 @@ func (a *asked) Do(ctx context.Context, c store.Command) ([]any, error) {
 }
 
 // TestPollsAreBounded checks that a poll or commit that names too many queues or kinds is refused,
-// and that the slots of a pick are reduced to a maximum. This protects the committer, which does
-// all writes.
+// and that the server claims at most a maximum number for one poll, however many slots it has. This
+// protects the committer, which does all writes.
 func TestPollsAreBounded(t *testing.T) {
 	b := newBench(t)
 	seen := &asked{Store: b.s}

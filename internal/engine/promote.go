@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// promoteStep is the number of missing contents that one command looks up. stageBytes is the
-	// approximate number of content bytes that one command stores.
+	// promoteStep is the maximum number of missing contents that one command looks up. stageBytes
+	// is the approximate number of content bytes that one command stores.
 	promoteStep = 256
 	stageBytes  = 1 << 20
 )
@@ -133,7 +133,8 @@ func (e *Engine) copyLarge(ctx context.Context, x *perdure.Execution, ref perdur
 }
 
 // stage stores those pieces of contents that the store does not have yet. The stored pieces are not
-// visible before the promotion. Error: conflict, if the execution can no longer be promoted.
+// visible before the execution is REMOTE. Error: conflict, if the execution can no longer become
+// REMOTE.
 func (e *Engine) stage(ctx context.Context, x *perdure.Execution, pieces ...store.Staged) error {
 	size := 0
 	for _, p := range pieces {
@@ -146,14 +147,14 @@ func (e *Engine) stage(ctx context.Context, x *perdure.Execution, pieces ...stor
 	return err
 }
 
-// promotions ensures that each execution has at most one promotion at a time.
+// promotions ensures that at most one call of Promote works on an execution at a time.
 type promotions struct {
 	mu  sync.Mutex
 	all map[uuid.UUID]chan struct{}
 }
 
-// enter waits until no other promotion of the execution is in progress. The caller must call leave
-// at the end. It returns the cause if ctx ends first.
+// enter waits until no other call of Promote works on the execution. The caller must call leave at
+// the end. If ctx ends first, enter returns the cause.
 func (p *promotions) enter(ctx context.Context, id uuid.UUID) (leave func(), err error) {
 	for {
 		p.mu.Lock()
@@ -179,7 +180,7 @@ func (p *promotions) enter(ctx context.Context, id uuid.UUID) (leave func(), err
 	}
 }
 
-// until waits until busy is closed. It returns the cause if ctx ends first.
+// until waits until busy is closed. If ctx ends first, it returns the cause.
 func until(ctx context.Context, busy <-chan struct{}) error {
 	defer fair.Wait(ctx)()
 	select {

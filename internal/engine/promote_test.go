@@ -45,8 +45,9 @@ func (k *keeper) keep(content []byte) []byte {
 	return content
 }
 
-// TestPromotedIsWhole checks that a worker without its own store can continue a promoted execution,
-// and that the stored log equals the records that live readers got.
+// TestPromotedIsWhole checks that Promote makes a LOCAL execution complete on the server: a worker
+// without its own store can continue it, and the stored log equals the records that live readers
+// got.
 func TestPromotedIsWhole(t *testing.T) {
 	k, task, live := told(t)
 	k.serve()
@@ -79,8 +80,9 @@ func TestPromotedIsWhole(t *testing.T) {
 	}
 }
 
-// TestPromotionGoesOnWhereItStopped checks that copied contents are not visible before the final
-// commit. When the promotion is repeated, it does not request them from the worker again.
+// TestPromotionGoesOnWhereItStopped checks that contents that Promote has copied are not visible
+// before its final commit. When Promote is repeated, it does not request them from the worker
+// again.
 func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -108,8 +110,8 @@ func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// TestPromotionGivesWayToASignal checks that a promotion fails with conflict if a signal arrives
-// while contents are copied. The execution's worker then gets the signal.
+// TestPromotionGivesWayToASignal checks that Promote fails with conflict if a signal arrives while
+// it copies contents. The execution's worker then gets the signal.
 func TestPromotionGivesWayToASignal(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -127,7 +129,7 @@ func TestPromotionGivesWayToASignal(t *testing.T) {
 	}
 }
 
-// TestPromotionsThatAreRefused checks that an execution can be promoted only if it waits for a
+// TestPromotionsThatAreRefused checks that Promote succeeds only if the execution waits for a
 // signal, has no running task, and its worker is connected and sends the right bytes. The error
 // names the reason.
 func TestPromotionsThatAreRefused(t *testing.T) {
@@ -169,8 +171,7 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 	k.wantCode(err, perdure.NotFound)
 }
 
-// TestPromotionClosesOpenBlocks checks that an open block is copied by a promotion and is closed
-// after it.
+// TestPromotionClosesOpenBlocks checks that Promote copies an open block, and closes it.
 func TestPromotionClosesOpenBlocks(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

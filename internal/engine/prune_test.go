@@ -92,8 +92,8 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 }
 
 // TestADefinitionsPolicyIsCopied checks that an execution keeps the retention policy that its
-// definition had at the start, even after the definition was changed and deleted. Each period in it
-// overrides the same period of the org's policy.
+// definition had at the start, even after the definition was changed and deleted. Each period that
+// the definition's policy sets overrides the same period of the org's policy.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
 	d, err := b.e.Definitions.Create(b.Context(), org, perdure.Definition{
@@ -122,8 +122,8 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b.wantGone(x.ID)
 }
 
-// spy is a store that calls the function before ahead of each command. If the function returns an
-// error, the command is not run and returns that error.
+// spy is a store that calls the function before at the beginning of each command. If the function
+// returns an error, the command is not run and returns that error.
 type spy struct {
 	store.Store
 	before func(c store.Command) error
@@ -165,9 +165,8 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	}
 }
 
-// TestAPruneThatWasCutOffGoesOn checks a prune that is interrupted at one of several commands.
-// Afterwards the execution is complete, or it is invisible and the next sweep deletes its remaining
-// rows.
+// TestAPruneThatWasCutOffGoesOn checks a prune that is cut off at one of its commands. Afterwards
+// the execution is complete, or it is invisible and the next sweep deletes its remaining rows.
 func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {
@@ -233,7 +232,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 }
 
 // TestAPruneNeedsAWord checks that a prune is refused if there is neither a policy nor a period, or
-// if a status is not terminal. A prune of another org deletes nothing.
+// if it names a status that is not terminal. A prune of another org deletes nothing.
 func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// putUnchecked asks a question whose content the worker has not checked.
+// putUnchecked asks a question of a LOCAL execution, without the checks that its worker makes.
 func (k *keeper) putUnchecked(n perdure.NewQuestion) *perdure.Question {
 	k.Helper()
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)
@@ -20,8 +20,8 @@ func (k *keeper) putUnchecked(n perdure.NewQuestion) *perdure.Question {
 	return k.stored(perdure.QuestionID(k.id, n.Key))
 }
 
-// TestContentsThatAWorkerHasNotCheckedAreNotShown checks a content that no REMOTE execution could
-// ask. It is not shown, and cannot be approved.
+// TestContentsThatAWorkerHasNotCheckedAreNotShown checks a question of a LOCAL execution whose
+// content would be refused in a REMOTE one. It is not shown, and cannot be approved.
 func TestContentsThatAWorkerHasNotCheckedAreNotShown(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

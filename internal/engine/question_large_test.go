@@ -17,7 +17,7 @@ func asks(key string, details []byte) perdure.NewQuestion {
 	}
 }
 
-// byReference returns the question with uploaded details.
+// byReference uploads the details of a question, and returns the question with a reference to them.
 func (h *holder) byReference(q perdure.NewQuestion) perdure.NewQuestion {
 	q.Details, q.DetailsBlob = nil, h.upload(h.owner(), q.Details)
 	return q
@@ -26,7 +26,7 @@ func (h *holder) byReference(q perdure.NewQuestion) perdure.NewQuestion {
 func largeDetails(n int) []byte { return []byte(`{"x":"` + strings.Repeat("x", n) + `"}`) }
 
 // TestDetailsAreCheckedInPlaceAndByReference checks that details are refused if they are not JSON,
-// or if they do not have the hash that the question states. Inline and uploaded details get the
+// or if their hash is not the one that the question states. Inline and uploaded details get the
 // same error, and a refused commit stores nothing.
 func TestDetailsAreCheckedInPlaceAndByReference(t *testing.T) {
 	other := asks("q", largeDetails(40<<10))
@@ -64,9 +64,9 @@ func TestDetailsHashIsCheckedBesideAnotherUse(t *testing.T) {
 	wantField(t, err, "questions[0].detailsSha256")
 }
 
-// TestLargeDetailsOfAQuestion checks details over the limit of rows, inline and by reference. Such
-// details are stored once, and a question that is asked again equals the stored question. Details
-// over the limit of payloads are refused.
+// TestLargeDetailsOfAQuestion checks details that are too large for a row, inline and by reference.
+// Such details are stored once, and a question that is asked again equals the stored question.
+// Details over the size limit of payloads are refused.
 func TestLargeDetailsOfAQuestion(t *testing.T) {
 	b := newBench(t)
 	b.use(b.s, func(c *Config) { c.PayloadLimit = 100 << 10 })

@@ -48,8 +48,8 @@ func (b *bench) stored(id uuid.UUID) *perdure.Question {
 }
 
 // TestTheModeSaysWhereAQuestionIs checks that a LOCAL execution can only ask by reference, and a
-// REMOTE one only inline. The stored reference decides whether a question with the same key is the
-// same.
+// REMOTE one only inline. If a question with the same key is stored, the stored reference
+// determines whether the two are the same.
 func TestTheModeSaysWhereAQuestionIs(t *testing.T) {
 	k := newKeeper(t)
 	byValue := marked("q")
@@ -79,7 +79,7 @@ func TestTheModeSaysWhereAQuestionIs(t *testing.T) {
 	k.wantCode(err, perdure.IdempotencyKeyReused)
 	form := perdure.NewQuestion{Key: "form", QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionInput, Schema: json.RawMessage(`{"type":"object"}`)}}
 	k.ask(form)
-	form.Schema = json.RawMessage(`{ "type": "object" }`) // the same schema
+	form.Schema = json.RawMessage(`{ "type": "object" }`) // the same schema, written differently
 	k.ask(form)
 	form.Schema = json.RawMessage(`{"type":"string"}`)
 	changed := k.withheldQuestion(form)
@@ -163,8 +163,8 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 }
 
 // TestTheGateOfALocalExecution checks that an approval permits one task whose input has the
-// approved hash. The worker decides whether a rule permits a task. A task that names neither an
-// approval nor a rule is refused.
+// approved hash. Whether a rule permits a task is left to the worker. A task whose clearance names
+// neither an approval nor a rule is refused.
 func TestTheGateOfALocalExecution(t *testing.T) {
 	b := newBench(t)
 	ask := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient}}

@@ -140,7 +140,7 @@ func TestLimitsOfAKeyAreChanged(t *testing.T) {
 }
 
 // TestChangesAreInTheAuditLog checks that each change of API keys, definitions and retention writes
-// an audit record with its author. Refused or repeated requests write none. The log does not
+// an audit record that names who made it. Refused or repeated requests write none. The log does not
 // contain the key's secret.
 func TestChangesAreInTheAuditLog(t *testing.T) {
 	b := newBench(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Read returns a reader of the store that adds data from this server's memory: the newest content
-// of LOCAL executions, and whether their workers are connected.
+// Read returns a reader of the store that adds what only this server's memory has: the newest
+// content of LOCAL executions, and whether their workers are connected.
 func (e *Engine) Read() store.Reader { return reader{e.Store, e} }
 
 type reader struct {
@@ -62,7 +62,7 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 	return records, head, nil
 }
 
-// join replaces the missing contents of records of a LOCAL execution with copies in memory. It
+// join fills in the missing contents of records of a LOCAL execution, from the copies in memory. It
 // reports whether memory had a copy of each missing content.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// heldStore is a store that commits an append, and returns only after release is closed.
+// heldStore is a store that commits an append of frames, but returns only after release is closed.
 type heldStore struct {
 	store.Store
 	durable, release chan struct{}

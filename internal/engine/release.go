@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// release ends the leases of claims that a worker returns. It ignores a lease that is no longer
-// valid, because the worker then has no claim to return.
+// release ends the leases that a worker returns. It ignores a lease that is no longer valid,
+// because the worker then has no claim to return.
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
 	if len(r.Discarded) > 0 {
 		e.keepers.Discarded(r.WorkerID, r.Discarded)
@@ -38,8 +38,8 @@ func (e *Engine) release(ctx context.Context, org string, r perdure.Release) err
 	return nil
 }
 
-// returnEmbedded ends all leases of embedded workers of the process that owned the data directory
-// before. The caller has the directory's lock, so that process has ended.
+// returnEmbedded ends all leases of the workers inside the server process that owned the data
+// directory before. The caller has the directory's lock, so that process has ended.
 func (e *Engine) returnEmbedded(ctx context.Context) error {
 	for {
 		decisions, err := e.do(ctx, store.Command{

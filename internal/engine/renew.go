@@ -95,7 +95,7 @@ func (b *beat) outcome(ctx context.Context) error {
 	return b.err
 }
 
-// keepAll sets all states to ParkedKeep. It is used when the executions cannot be read now.
+// keepAll sets all states to ParkedKeep. It is used if the executions cannot be read.
 func keepAll(states []perdure.ParkedState) {
 	for i := range states {
 		states[i] = perdure.ParkedKeep
@@ -139,8 +139,8 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHea
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the goroutines that a worker keeps. One query finds the
-// executions that have changed since the worker's last commit. Only the rows of these executions
-// are read.
+// executions that have changed since the worker's last commit to them. Only the rows of these
+// executions are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.ParkedExecution, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
@@ -161,9 +161,9 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 	})
 }
 
-// parkedState returns whether the worker should keep the goroutine of a suspended execution. The
-// worker should discard the goroutine if another claim has committed since, or if the execution has
-// ended or does not exist.
+// parkedState reports what the worker should do with the goroutine of a suspended execution. It
+// should discard the goroutine if another claim has committed since, or if the execution has ended
+// or does not exist, and keep it otherwise.
 func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.ParkedExecution) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// stubborn is a store that fails the commands with the given names for one execution. If err is
-// nil, the commands block.
+// stubborn is a store that fails the commands with the given names for one execution. If the field
+// err is nil, the commands block instead.
 type stubborn struct {
 	store.Store
 	names     []string
@@ -90,9 +90,9 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks a heartbeat with a kept goroutine whose
-// execution cannot be read. The reply about the goroutine is ParkedKeep, and the worker's other
-// leases are renewed.
+// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks a heartbeat that reports a kept goroutine
+// whose execution the server cannot read. The reply about the goroutine is ParkedKeep, and the
+// worker's leases are renewed.
 func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	b := newBench(t)
 	one, parked := b.started(), b.started()
@@ -108,9 +108,9 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
-// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change which worker
-// keeps a goroutine while the store cannot be read, because the execution may belong to another
-// org.
+// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change which worker is
+// recorded as the keeper of a goroutine while the store cannot be read, because the execution may
+// belong to another org.
 func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
 	parked, running := b.started(), b.started()

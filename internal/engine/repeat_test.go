@@ -10,7 +10,7 @@ import (
 
 // TestRepeatedCommitBringsNoClaimThatIsLost checks that the reply to a repeated commit does not
 // contain the claim of an attempt that was lost in the meantime. Otherwise the worker would run a
-// tool after the model has read that the tool was interrupted.
+// tool of which the model has already read that it was interrupted.
 func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

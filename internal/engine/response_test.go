@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// responsesOf returns one letter for each event of the execution, in order. Events with the same
-// response id have the same letter; "-" means no response id.
+// responsesOf returns one letter for each event in the log of the execution, in order. Events with
+// the same response id have the same letter; "-" means no response id.
 func (b *bench) responsesOf(id uuid.UUID) string {
 	b.Helper()
 	letters := map[string]string{"": "-"}
@@ -24,8 +24,8 @@ func (b *bench) responsesOf(id uuid.UUID) string {
 	return text
 }
 
-// second returns an execution that has ended its first response and has taken the message of its
-// second response, with the ids of both.
+// second returns an execution that has ended its first response and has taken the message that
+// begins its second response, with the ids of both responses.
 func second(t *testing.T) (b *bench, h *holder, first, second string) {
 	t.Helper()
 	b = newBench(t)
@@ -183,9 +183,9 @@ func (b *bench) cancel(id uuid.UUID) {
 	b.must(err)
 }
 
-// TestClosingResultsBelongToTheResponse checks the results that the server appends for tool calls
-// without a result. These results belong to the response of the calls, and have their own message
-// ids.
+// TestClosingResultsBelongToTheResponse checks the results that the server appends at the end of an
+// execution for tool calls without a result. These results belong to the response of the calls, and
+// have their own message ids.
 func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	b, h, _, second := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -211,8 +211,8 @@ func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersAreNotStored checks that placeholder ids from workers are replaced in entries,
-// tasks, events and blocks.
+// TestPlaceholdersAreNotStored checks that placeholder ids of responses and messages that workers
+// send are replaced in entries, tasks, events and blocks.
 func TestPlaceholdersAreNotStored(t *testing.T) {
 	const fake = "__fake_id__"
 	place := perdure.Place{ResponseID: fake, MessageID: fake, TurnID: "turn_0"}
@@ -251,7 +251,7 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 }
 
 // TestClosingResultsNameTheirTools checks that the result that the server appends for a tool call
-// without a result names the tool. The call was in the same commit, in an earlier one, or in a
+// without a result names the tool. It covers a call in the same commit, in an earlier one, and in a
 // blob.
 func TestClosingResultsNameTheirTools(t *testing.T) {
 	large := strings.Repeat("x", perdure.InlineLimit+1)

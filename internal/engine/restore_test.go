@@ -10,7 +10,7 @@ import (
 )
 
 // restored returns two claims of an execution, both parked at their first commit. Between them the
-// store was restored from a backup, so that the store does not have the first claim.
+// store was restored from a backup, so that the store knows only the second claim.
 func restored(b *bench) (lost, now *holder) {
 	b.Helper()
 	b.start()
@@ -33,7 +33,8 @@ func restored(b *bench) (lost, now *holder) {
 	return lost, now
 }
 
-// at returns the position of a goroutine that has parked with the holder's last commit.
+// at returns the last commit of the holder, which identifies the state of a goroutine that has
+// parked after it.
 func (h *holder) at() perdure.CommitNumber {
 	return perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number, ClaimID: h.claim.Lease.ClaimID}
 }

@@ -75,7 +75,7 @@ func TestASessionNeedsBothHalves(t *testing.T) {
 }
 
 // TestSessionsAreStoredHashed checks that the database files contain neither the secrets of a
-// session nor its API key, as text or as bytes.
+// session nor the secret of its API key, as text or as bytes.
 func TestSessionsAreStoredHashed(t *testing.T) {
 	b := newBench(t)
 	s := b.signIn()

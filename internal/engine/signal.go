@@ -13,14 +13,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SignalRequest is a message to an execution. A repeat with the same ID changes nothing.
+// SignalRequest is a request to send a signal to an execution. A repeat with the same ID changes
+// nothing.
 type SignalRequest struct {
 	Name  string
 	Value json.RawMessage
 	// Ref is the id of a content that was uploaded for the execution. It replaces Value, and the
 	// content must obey the rules of Value.
 	Ref *uuid.UUID
-	// Turn, if set, replaces Value. Clients cannot send it.
+	// Turn, if set, replaces Value. Only the Responses endpoint sets it.
 	Turn *Turn
 	ID   string
 	// Head, if set, must be the last response of the execution, which must wait for its user.
@@ -87,8 +88,8 @@ func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSigna
 	return n
 }
 
-// clientRequest returns the fields that the commands of starts and signals have in common. The id
-// of the response comes from t; if t sets none, the id is new.
+// clientRequest returns the fields that the commands of starts and signals have in common. The
+// response gets the id that the conversation t has reserved for it; if t is nil, the id is new.
 func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
 	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {

@@ -66,8 +66,8 @@ func TestSignalValuesFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestKindsWithoutSignalsAcceptAll checks that a kind that registers no signals accepts every
-// signal name as expected. Every kind also expects the signals that the server defines.
+// TestKindsWithoutSignalsAcceptAll checks that every signal name is expected by a kind that
+// registers no signals. Every kind also expects the signals that the server defines.
 func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

@@ -45,9 +45,9 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 	wantIDs(t, "the signals", reply.Signals, "s2")
 }
 
-// TestSignalSurvivesACrash checks that a signal is pending until a commit takes it. Each new claim
-// contains the taken signals in the order of the takes, and separately the pending ones, until a
-// checkpoint consumes them.
+// TestSignalSurvivesACrash checks that a signal is pending until a commit takes it. Until a
+// checkpoint consumes the signals, each new claim contains those that were taken, in the order of
+// the takes, and separately those that are pending.
 func TestSignalSurvivesACrash(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

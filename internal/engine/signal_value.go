@@ -14,7 +14,8 @@ import (
 
 // Turn is the input of the Responses endpoint to an execution of the react agent: messages of any
 // role, and the settings of the response that they begin. It is stored as the value of a
-// userMessage signal. A value from a client must not contain the members of a Turn.
+// userMessage signal. The value of a signal that a client sends must not contain the members of a
+// Turn.
 type Turn struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	// Settings, if set, replaces the settings in the execution's input.
@@ -29,7 +30,7 @@ type UserMessageValue struct {
 	Turn
 }
 
-// encodeTurn sets the request's value to the encoded turn.
+// encodeTurn sets the request's value to its encoded Turn.
 func (e *Engine) encodeTurn(r *SignalRequest) error {
 	if r.Name != perdure.UserMessage || r.Value != nil {
 		return perdure.FieldErrorf("turn", "stands in place of the value of a %s", perdure.UserMessage)
@@ -106,7 +107,7 @@ func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID
 }
 
 // checkReferenced reads the uploaded content that replaces a signal's value, and checks it like a
-// value. It returns no error for a missing or incomplete content: the decision refuses such a
+// value. It returns no error for a missing or incomplete content: rules.Signal refuses such a
 // signal, unless it is a repeat.
 func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, known kinds.Signal) (seen checkedValue, err error) {
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {

@@ -50,7 +50,7 @@ type StartRequest struct {
 	// Response is set if a client of the Responses API asked for a response.
 	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
-	// hash of the whole request. A repeat is answered with the execution that the first request
+	// hash of the whole request. A repeat of the request returns the execution that the first one
 	// created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
@@ -93,7 +93,7 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	return e.Store.Execution(ctx, org, d.Value.(uuid.UUID))
 }
 
-// prepare checks the request and returns the row of the new execution. It stores nothing.
+// prepare checks the request and returns the row of the new execution. It does not store the row.
 func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
 	if r.Kind == "" {
 		r.Kind = perdure.ReactKind
@@ -172,9 +172,9 @@ func checkStartTexts(r *StartRequest) error {
 	return validate.Metadata(r.Metadata)
 }
 
-// inputOf returns the execution's input and the gate of its policies about tool calls. For the
-// react agent, the input is a frozen copy of its configuration. For an agent of another kind, it is
-// the caller's input, checked with the kind's schema.
+// inputOf returns the execution's input and the gate (see Freeze) of its policies about tool calls.
+// For the react agent, the input is a copy of its configuration, which later changes do not affect.
+// For an agent of another kind, it is the caller's input, which is compared with the kind's schema.
 func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, *perdure.Gate, error) {
 	var d *perdure.Definition
 	if r.DefinitionID != nil {
@@ -200,8 +200,8 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	return r.Input, gate, err
 }
 
-// reactInput returns the input of an execution of the react agent, and the gate of its policies
-// about tool calls. d is the execution's definition; nil if it has none.
+// reactInput returns the input of an execution of the react agent, and the gate (see Freeze) of its
+// policies about tool calls. The parameter d is the execution's definition; nil if it has none.
 func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec, d *perdure.Definition, policies perdure.Approvals) (json.RawMessage, *perdure.Gate, error) {
 	if len(r.Input) > 0 && string(r.Input) != "null" {
 		return nil, nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
@@ -232,8 +232,8 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	return raw, gate, err
 }
 
-// overlay sets the fields of in, which come from the definition, to the fields that the request
-// sets. The configs are merged member by member.
+// overlay sets those fields of in, the input from the definition, that the request sets. The
+// configs of models are merged member by member.
 func overlay(in *perdure.ReactInput, r StartRequest) {
 	in.UserPrompt, in.Parts, in.OneShot = r.UserPrompt, r.Parts, r.OneShot
 	if r.SystemPrompt != nil {

@@ -59,8 +59,8 @@ func TestAStartReadsItsKindAlone(t *testing.T) {
 	}
 }
 
-// TestStartsAtOnceShareTheReadOfTheirKind checks that 50 starts that arrive during a read of their
-// kind share one read, which begins after it.
+// TestStartsAtOnceShareTheReadOfTheirKind checks 50 starts that arrive while another start reads
+// their kind. They share one further read, which begins after that one.
 func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {

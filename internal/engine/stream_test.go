@@ -184,8 +184,8 @@ func (s source) whole(block int64, t perdure.EventType, text string) perdure.Fra
 	return f
 }
 
-// again contains the ends of an attempt after which the task runs again. fails contains the ends
-// after which the task fails.
+// again contains ways to end an attempt after which the task runs again. fails contains those after
+// which the task fails.
 var (
 	again = map[string]func(*holder, source){
 		"retried": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
@@ -215,9 +215,9 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 	}
 }
 
-// TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks the blocks that a failed attempt had
-// closed, such as thinking. These blocks are superseded if the task runs again, but not if the task
-// has ended.
+// TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks the blocks that an attempt had closed
+// before it failed, such as thinking. These blocks are superseded if the task runs again, but not
+// if the task has ended.
 func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	said := func(s source) {
 		arguments, output := s.whole(1, perdure.EventData, `{"a":1}`), s.whole(2, perdure.EventTerminal, "out")
@@ -249,7 +249,7 @@ func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 }
 
 // TestLostAttemptKeepsItsOutputAlone checks a task that ends because its worker was lost. The
-// task's blocks of thinking are superseded, but its terminal output is not.
+// task's blocks of thinking are superseded, but not its terminal output.
 func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
 	output := s.whole(1, perdure.EventTerminal, "out")
@@ -263,7 +263,7 @@ func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
 	for name, end := range again {
 		if name == "lost" {
-			continue // the agent that appended the entry is lost with it
+			continue // with this end, the agent that appended the entry is lost, too
 		}
 		h, s := newSource(t)
 		s.send(s.whole(0, perdure.EventToken, "kept"), s.whole(1, perdure.EventToken, "dropped"))

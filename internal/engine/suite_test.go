@@ -14,8 +14,9 @@ import (
 // random commands of several workers and clients, with jumps of the clock.
 func TestRandomCommandsFollowTheRules(t *testing.T) { opentest.Each(t, enginetest.Random) }
 
-// TestLocalQuestionsFollowTheRules checks that questions of a LOCAL execution behave like the model of
-// the rules for random commands, while the worker that has their contents comes and goes.
+// TestLocalQuestionsFollowTheRules checks that questions of a LOCAL execution behave like the model
+// of the rules for random commands, while the worker that has their contents connects and
+// disconnects.
 func TestLocalQuestionsFollowTheRules(t *testing.T) {
 	opentest.Each(t, enginetest.RandomLocalQuestions)
 }
@@ -51,8 +52,8 @@ func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
 // other.
 func TestTwoServersAgreeOnPauses(t *testing.T) { enginetest.Pauses(t, opentest.Servers(t, 2)) }
 
-// TestTwoServersContinueBulkActions checks that two servers on one database give each execution of a
-// bulk action one turn.
+// TestTwoServersContinueBulkActions checks that two servers on one database handle each execution
+// of a bulk action once.
 func TestTwoServersContinueBulkActions(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	enginetest.BulkServers(t, opentest.Servers(t, 2))

@@ -13,28 +13,28 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Sweep runs one round of Run, and ends leases without regard for outages. It is for programs that
-// control the clock, such as tests.
+// Sweep runs one round of the method Run. Unlike Run, it also ends leases directly after an outage
+// of the server. It is for programs that control the clock, such as tests.
 func (e *Engine) Sweep(ctx context.Context) error {
 	_, _, err := e.round(ctx, round{now: e.Store.Now(), leases: true, reap: true})
 	return err
 }
 
-// round is one check of everything that depends on time.
+// round contains the parameters of one check of everything that depends on time.
 type round struct {
 	now    perdure.Time
 	since  perdure.Time // items that were postponed until after this time are checked again
 	leases bool         // check leases
-	// reap reports whether to end the leases that had expired at now. A lease that expires during
-	// the round, for example in a stall of the server, is not ended.
+	// reap reports whether to end the leases that had expired at the time now. A lease that expires
+	// later in the round, for example in a stall of the server, is not ended.
 	reap bool
-	// asked is the time of the oldest question that may expire: older questions stay open. If it is
-	// zero, all questions may expire.
+	// asked is the earliest creation time of questions that may expire: older questions stay open.
+	// If it is zero, all questions may expire.
 	asked perdure.Time
 }
 
-// round does everything that is due. next is the time when the next item is due. lease is the time
-// when the first remaining lease ends. A zero time is unknown.
+// round handles everything that is due. The result next is the time when the next item is due, and
+// lease is the time when the first remaining lease ends. A zero time is unknown.
 func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, err error) {
 	due, err := e.Store.Due(ctx, store.DueQuery{Since: r.since, Leases: r.leases})
 	if err != nil {
@@ -64,9 +64,9 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	return e.nextOf(due), lease, errors.Join(errs...)
 }
 
-// nextOf returns the time at which the next item other than a lease is due; zero if no item is
-// waiting. An item that is due already but could not be handled waits for the next sweep, unless it
-// is a timer.
+// nextOf returns the time at which the next item other than a lease becomes due; zero if there is
+// no such item. An item that is due already but could not be handled does not count, unless it is a
+// timer: the next sweep handles it.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{
@@ -96,7 +96,7 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 		pick   store.Pick
 		needs  func(*perdure.Execution) store.Needs
 		decide func(*store.State) (*store.Changes, error)
-		lease  bool // the sweep depends on the age of leases
+		lease  bool // the sweep ends work whose lease or sign of life is too old
 	}{
 		{"timers", store.Pick{Kind: store.PickTimers}, nil, rules.FireTimer, false},
 		{"cancel overdue", store.Pick{Kind: store.PickCancelOverdue}, rules.EndNeeds, rules.EndOverdueCancel, false},
@@ -138,11 +138,11 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 	return did, errors.Join(errs...)
 }
 
-// sweepStep is the maximum number of candidates of one command of a sweep.
+// sweepStep is the maximum number of executions or tasks that one command of a sweep handles.
 const sweepStep = 100
 
-// sweep decides about all candidates of a pick, in commands of at most sweepStep candidates, so
-// that other commands can run between them.
+// sweep runs the function decide for all executions and tasks that pick selects, in commands of at
+// most sweepStep of them, so that other commands can run between them.
 func (e *Engine) sweep(ctx context.Context, name string, pick store.Pick, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
 	pick.Limit = sweepStep
 	for {

@@ -17,8 +17,8 @@ const (
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
-	// outage is the delay of a round after which the server assumes that people could not answer
-	// questions.
+	// outage is the delay of a round of sweeps after which the server assumes that people could not
+	// answer questions meanwhile.
 	outage = time.Minute
 )
 
@@ -46,8 +46,8 @@ func (e *Engine) Run(ctx context.Context) error {
 		if now.Sub(last.Time) > stall || e.refusedRenewal.Swap(false) {
 			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
-		// Items that became due in the previous round are checked once more, because the clock of a
-		// transaction may be slightly behind the clock of the loop.
+		// Items that became due during the previous round are checked once more, because the clock
+		// of a transaction may be slightly behind the clock of the loop.
 		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet), asked: expiring(back, now)}
 		next, lease, err := e.round(ctx, r)
 		if err != nil && ctx.Err() == nil {
@@ -66,9 +66,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// expiring returns the time of the oldest question that may expire now: questions that were asked
-// earlier stay open. Zero means that all may expire. The parameter back is when the server was last
-// able to accept answers again; for rules.ExpiryGrace after that, the result is back.
+// expiring returns the earliest creation time of questions that may expire now: older questions
+// stay open. Zero means that all may expire. The parameter back is when the server was last able to
+// accept answers again; for rules.ExpiryGrace after that, the result is back.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back
@@ -76,9 +76,10 @@ func expiring(back, now perdure.Time) perdure.Time {
 	return perdure.Time{}
 }
 
-// untilLease returns the time until leases must be checked again. first is the time when the first
-// lease ends. The result is at most a third of a lease. A lease that begins or is renewed in the
-// meantime therefore does not end before the check, even if another server uses shorter leases.
+// untilLease returns the time until leases must be checked again. The parameter first is the time
+// when the first lease ends. The result is at most a third of a lease. A lease that begins or is
+// renewed in the meantime therefore does not end before the check, even if another server uses
+// shorter leases.
 func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	most := e.Lease / 3
 	if first.IsZero() {

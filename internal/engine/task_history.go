@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// firstEnded returns the first page of the tasks and steps that ended since the newest checkpoint.
-// An agent's function asks for these tasks and steps when it is entered again. firstEnded returns
-// nil if no worker has committed to the execution.
+// firstEnded returns the first page of the tasks and steps that have ended since the newest
+// checkpoint. An agent's function asks for these when it is entered again. firstEnded returns nil
+// if no worker has committed to the execution.
 func firstEnded(ctx context.Context, refs store.ClaimReader, x *perdure.Execution, newest *perdure.Checkpoint) (*perdure.EndedPage, error) {
 	if rules.LastCommit(x) == (perdure.CommitNumber{}) {
 		return nil, nil

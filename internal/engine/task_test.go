@@ -47,7 +47,7 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 }
 
 // TestTaskKeyIsTheExecutions checks that the same task key identifies different tasks in two
-// executions, and that one execution cannot finish, cancel or await a task of the other.
+// executions, and that one execution cannot finish, cancel or wait for a task of the other.
 func TestTaskKeyIsTheExecutions(t *testing.T) {
 	b := newBench(t)
 	mine := func(o *perdure.TaskOptions) { o.Key = "mine" }

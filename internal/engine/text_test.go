@@ -249,8 +249,8 @@ func (p *place) tryList(f store.ExecutionFilter) error {
 }
 
 // everyText checks that a zero byte is refused in each text of a request. For each text, it calls
-// ask once with a zero byte in this text only. Texts of errors and of blocks are exceptions,
-// because they are stored.
+// ask once with a zero byte in this text only. Texts of errors and of blocks are exceptions, in
+// which zero bytes are accepted.
 func (p *place) everyText(what string, want int, request any, ask func(any) error) {
 	p.Helper()
 	t := reflect.TypeOf(request).Elem()
@@ -275,11 +275,12 @@ func (p *place) everyText(what string, want int, request any, ask func(any) erro
 	}
 }
 
-// textPaths returns the path to each string in a type. An element of a path is the index of a
-// field, or -1 for the first element of a slice or the target of a pointer.
+// textPaths returns the path to each string in the type t. An element of a path is the index of a
+// field, or -1 for the first element of a slice or the target of a pointer. The parameter at is the
+// path to t itself.
 func textPaths(t reflect.Type, at []int, depth int) [][]int {
 	if depth > 6 {
-		return nil // a wait contains waits
+		return nil // a wait contains waits, so the recursion must end
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -22,9 +22,9 @@ func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	}
 }
 
-// TestSilentAttemptTimesOut checks that the server ends an attempt whose code shows no sign of life
-// during its heartbeat timeout and the grace after that. A heartbeat of the worker without a sign
-// of life of the code does not count.
+// TestSilentAttemptTimesOut checks when the server ends an attempt whose code shows no sign of
+// life: after its heartbeat timeout and the grace after that. A heartbeat of the worker without a
+// sign of life of the code does not count.
 func TestSilentAttemptTimesOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -33,7 +33,7 @@ func TestSilentAttemptTimesOut(t *testing.T) {
 	if got := b.task(h.id, id).Status; got != perdure.TaskRunning {
 		t.Fatalf("a task that gives signs is %s", got)
 	}
-	h.keepAlive(time.Minute, c, false) // within the grace of a lease
+	h.keepAlive(time.Minute, c, false) // the grace is the duration of a lease
 	if got := b.task(h.id, id).Status; got != perdure.TaskRunning {
 		t.Fatalf("in the time that its worker has to end it, it is %s", got)
 	}

@@ -17,8 +17,8 @@ func dueOf(t *testing.T, x *perdure.Execution) perdure.Time {
 	return due
 }
 
-// TestTimerByDuration checks that a timer given by its duration is due by the store's clock,
-// counted from the first wait with that timer's name.
+// TestTimerByDuration checks when a timer that is given by its duration is due: that duration after
+// the first wait with the timer's name, by the store's clock.
 func TestTimerByDuration(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -50,8 +50,8 @@ func TestTimerByDuration(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusPending)
 }
 
-// TestMetTimerIsTold checks the reply to a suspend whose wait is already met. It contains the wait
-// with the met condition marked, and the time of the commit.
+// TestMetTimerIsTold checks the reply to a suspend whose wait is already met. The reply contains
+// the wait with the met condition marked, and the time of the commit.
 func TestMetTimerIsTold(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

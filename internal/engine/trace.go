@@ -13,8 +13,8 @@ import (
 )
 
 // startCommit begins the span of a command as a child of the request's span. The span covers the
-// wait in the queue and the commit. There is no span if tracing is off or the command does not come
-// from a request.
+// time in the committer's queue and the transaction. There is no span if tracing is off or the
+// command does not come from a request.
 func startCommit(ctx context.Context, c store.Command) (context.Context, func(error)) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {

@@ -32,8 +32,8 @@ func (h *holder) step(ref *perdure.BlobRef) error {
 }
 
 // TestAnUploadIsCheckedAsItComes checks that a commit does not read an uploaded result that was
-// valid JSON during its upload. It reads an invalid result once, and refuses it. With Config.Plain
-// the commit reads every result once.
+// found to be valid JSON during its upload. It reads an invalid result once, and refuses it. With
+// Config.Plain the commit reads every result once.
 func TestAnUploadIsCheckedAsItComes(t *testing.T) {
 	long, err := json.Marshal(strings.Repeat("x", 1<<19))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestTaskThatEndsWhileRunningIsNotLost checks that a suspend returns the result of a task that
-// ended while the agent was RUNNING, and does not suspend.
+// TestTaskThatEndsWhileRunningIsNotLost checks a wait for a task that has ended while the execution
+// was RUNNING. The suspend returns the task's result, and does not suspend the execution.
 func TestTaskThatEndsWhileRunningIsNotLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -10,7 +10,7 @@ import (
 )
 
 // write is one kind of write of a worker. The result refused reports whether the reply says that
-// the lease has ended. The reply to a release cannot say that; for a release, refused reports
+// the lease has ended. The reply to a release does not say that. For a release, refused reports
 // whether nothing changed.
 type write func(ctx context.Context, d perdure.Dispatch) (refused bool, err error)
 

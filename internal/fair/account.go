@@ -5,27 +5,29 @@ import (
 	"time"
 )
 
-// waiter is a visit that waits for a place. The channel is closed when the visit gets the place.
+// waiter is a request that waits for a place, the permission to compute. The channel is closed when
+// the request gets the place.
 type waiter chan struct{}
 
-// account is the data of a Share about one org.
+// account is the data of a Share about one org. A visit is the use of the processors by one request
+// of the org. It needs a place, which is the permission to compute.
 type account struct {
 	org     string
-	asked   time.Time // when the org last asked for a place
-	users   int       // number of visits that hold a place or wait for one
-	held    int       // number of places that visits hold
+	asked   time.Time // time of the org's last visit or charge
+	users   int       // number of visits that have a place or wait for one
+	held    int       // number of places that visits have
 	waiting []waiter  // visits that wait for a place, in order
-	timed   bool      // a timer will examine the budget
+	timed   bool      // a timer is set, which will call serve
 
-	left  time.Duration // the budget
+	left  time.Duration // the org's budget: the time that its visits may still compute
 	since time.Time     // when the field left was computed
 
-	spent time.Duration // time charged since the rate was computed
-	usage float64       // seconds charged per second, averaged
+	spent time.Duration // time charged to the org since the rate was computed
+	usage float64       // average of the seconds charged per second
 }
 
-// asks records that the org requests a place now, so that the org counts as active. It returns the
-// org's account, which it creates if necessary.
+// asks records that the org wants to compute now, so that it counts as active. It returns the org's
+// account, which it creates if necessary.
 func (s *Share) asks(org string, now time.Time) *account {
 	if org != s.last.org {
 		s.other = s.last
@@ -41,7 +43,7 @@ func (s *Share) asks(org string, now time.Time) *account {
 	return a
 }
 
-// uses adds change to the number of visits that use an account.
+// uses adds change to the number of visits of the account's org that have a place or wait for one.
 func (s *Share) uses(a *account, change int) {
 	if a.users == 0 {
 		s.busy++
@@ -51,19 +53,20 @@ func (s *Share) uses(a *account, change int) {
 	}
 }
 
-// active reports whether the org counts for the division of the processors: it has visits or had
-// one lately.
+// active reports whether the org counts when the processors are divided: it has visits, or its last
+// one was less than the duration lately ago.
 func (a *account) active(now time.Time) bool { return a.users > 0 || now.Sub(a.asked) < lately }
 
-// balance returns the budget of the org. The budget grows by rate seconds per second, up to burst.
+// balance returns the org's budget at the time now. The budget grows by rate seconds per second, up
+// to burst.
 func (a *account) balance(now time.Time, rate float64) time.Duration {
 	a.left = min(burst, a.left+time.Duration(rate*float64(now.Sub(a.since))))
 	a.since = now
 	return a.left
 }
 
-// until returns the time after which the account's budget should be examined again: when it becomes
-// positive, or earlier.
+// until returns the time after which the org's budget is to be examined again: the time until the
+// budget is positive, but at most the interval look.
 func (a *account) until(rate float64) time.Duration {
 	need := time.Duration(float64(1-a.left) / rate)
 	return max(time.Millisecond, min(need, look))
@@ -78,8 +81,8 @@ func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
 	}
 }
 
-// compute computes the rate at which budgets grow, at most once in the interval look. It deletes
-// the accounts of idle orgs with a full budget, because a new account would be equal.
+// compute computes the rate at which budgets grow, unless it did so within the interval look. It
+// deletes the account of an idle org whose budget is full, because a new account would be equal.
 func (s *Share) compute(now time.Time) {
 	passed := now.Sub(s.rated)
 	if passed < look {
@@ -100,8 +103,9 @@ func (s *Share) compute(now time.Time) {
 	s.adjust(usages)
 }
 
-// adjust sets the rate at which budgets grow. The minimum is an equal part of the capacity for each
-// org, the maximum is the result of [level]. The rate falls quickly while goroutines wait for a
+// adjust sets the rate at which each org's budget grows. The parameter usages contains the average
+// usage of each active org. The minimum of the rate is an equal part of the capacity for each org,
+// the maximum is the result of [level]. The rate falls quickly while goroutines wait for a
 // processor, and rises slowly otherwise.
 func (s *Share) adjust(usages []float64) {
 	least, most := s.capacity/float64(max(1, len(usages))), level(s.all, usages)
@@ -114,9 +118,10 @@ func (s *Share) adjust(usages []float64) {
 }
 
 const (
-	// slower is the factor by which the rate falls if goroutines wait for a processor.
+	// slower is the factor by which the growth rate of the budgets falls if goroutines wait for a
+	// processor.
 	slower = 0.7
-	// faster is by how much the rate rises otherwise, as a fraction of all processors.
+	// faster is the increase of that rate otherwise, as a fraction of all processors.
 	faster = 1.0 / 40
 )
 
@@ -125,8 +130,9 @@ func (a *account) average(passed time.Duration) {
 	a.usage, a.spent = averaged(a.usage, a.spent, passed), 0
 }
 
-// level returns the limit of the usage of each org with which all orgs together use the capacity.
-// It is an equal part for each org, plus the capacity that orgs with less usage do not need.
+// level returns a limit for the usage of each org. If each org uses as much as the limit allows or
+// less, all orgs together use the capacity at most. The limit is an equal part for each org, plus
+// the capacity that orgs with less usage do not need.
 func level(capacity float64, usages []float64) float64 {
 	slices.Sort(usages)
 	each := capacity

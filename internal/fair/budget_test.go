@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// unpressed returns a share that assumes that goroutines never wait for a processor, and that all
-// time in places is CPU time.
+// unpressed returns a share that assumes that goroutines never wait for a processor, and that
+// visits use CPU time for as long as they have a place.
 func unpressed(processors, percent int) *Share {
 	s := New(processors, percent)
 	s.pressed = func() bool { return false }
@@ -24,8 +24,8 @@ func unpressed(processors, percent int) *Share {
 	return s
 }
 
-// computes waits for a place of the org, uses the place for the duration d, and returns how long it
-// waited.
+// computes makes one request of the org. It waits for a place (the permission to compute), keeps
+// the place for the duration d, and returns how long it waited.
 func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	v, began := s.Visit(org), time.Now()
 	if v.Enter(context.Background()) != nil {
@@ -37,8 +37,8 @@ func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	return waited
 }
 
-// light sends requests that together use a twentieth of a processor until ctx ends, and returns the
-// longest wait of a request for a place.
+// light sends requests that together use a twentieth of a processor until ctx ends. It returns the
+// longest time for which a request waited for a place, the permission to compute.
 func light(ctx context.Context, s *Share, org string) (longest time.Duration) {
 	for ctx.Err() == nil {
 		longest = max(longest, computes(s, org, time.Millisecond))
@@ -94,8 +94,8 @@ func TestAnOrgOverItsBudgetWaits(t *testing.T) {
 	}
 }
 
-// TestHeavyOrgsShareEqually checks that four orgs that all want more than their part get equal
-// parts.
+// TestHeavyOrgsShareEqually checks that four orgs get equal parts of the processors if each wants
+// more than its part.
 func TestHeavyOrgsShareEqually(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 50)
@@ -121,12 +121,12 @@ func TestHeavyOrgsShareEqually(t *testing.T) {
 	})
 }
 
-// TestPollsWaitForTheBudget checks that Afford waits while the org has no budget and another org is
-// active, for at most two seconds. Otherwise it does not wait.
+// TestPollsWaitForTheBudget checks that Afford waits while the org's budget is used up and another
+// org is active, but for at most two seconds. Otherwise Afford does not wait.
 func TestPollsWaitForTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 50)
-		s.pressed = func() bool { return true } // an equal part, half a processor
+		s.pressed = func() bool { return true } // so each org gets only its equal part, half a processor
 		polls := func(org string, least, longest time.Duration) {
 			t.Helper()
 			began := time.Now()
@@ -136,7 +136,7 @@ func TestPollsWaitForTheBudget(t *testing.T) {
 			}
 		}
 		s.Visit("busy").Charge(time.Minute)
-		polls("busy", 0, 0) // alone
+		polls("busy", 0, 0) // no other org is active
 		defer beside(s)()
 		polls("busy", 0, 0)
 		s.Visit("busy").Charge(burst + 500*time.Millisecond)
@@ -160,7 +160,7 @@ func TestPollsWaitForTheBudget(t *testing.T) {
 func TestUnderPressureOrgsHaveEqualParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, high := unpressed(4, 25), true
-		s.pressed = func() bool { return high } // called with s.mu
+		s.pressed = func() bool { return high } // the caller has locked s.mu
 		defer beside(s)()
 		for _, want := range []time.Duration{5 * time.Second, 9500 * time.Millisecond, 5 * time.Second} {
 			used := time.Duration(0)
@@ -177,8 +177,8 @@ func TestUnderPressureOrgsHaveEqualParts(t *testing.T) {
 	})
 }
 
-// TestPressureIsThatOfTheLastLook checks that the pressure is high if more than 1 % of the
-// goroutines since the last call waited for at least a millisecond.
+// TestPressureIsThatOfTheLastLook checks that look returns true if more than 1 % of the goroutines
+// that waited for a processor since its last call waited for at least a millisecond.
 func TestPressureIsThatOfTheLastLook(t *testing.T) {
 	h := &metrics.Float64Histogram{Buckets: []float64{math.Inf(-1), 0, 0.0005, 0.001, 0.1, math.Inf(1)}, Counts: make([]uint64, 5)}
 	var p pressure
@@ -202,8 +202,8 @@ func TestPressureIsThatOfTheLastLook(t *testing.T) {
 	}
 }
 
-// TestPressureOfThisProcess checks that the pressure is high while 100 goroutines share one
-// processor.
+// TestPressureOfThisProcess checks that the function pressed returns true while 100 goroutines
+// share one processor.
 func TestPressureOfThisProcess(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if !crowded(New(1, 1), 100) {
@@ -211,8 +211,7 @@ func TestPressureOfThisProcess(t *testing.T) {
 	}
 }
 
-// crowded lets n goroutines compute for a millisecond each, and reports whether the pressure was
-// high.
+// crowded lets n goroutines compute for a millisecond each, and returns the result of pressed.
 func crowded(s *Share, n int) bool {
 	s.pressed()
 	var all sync.WaitGroup
@@ -226,13 +225,14 @@ func crowded(s *Share, n int) bool {
 	return s.pressed()
 }
 
-// TestOnlyCPUTimeIsCharged checks that the time in places is scaled by the CPU time that the
-// process used. An org whose requests use a quarter of that time may hold places longer.
+// TestOnlyCPUTimeIsCharged checks that the charged time is the time that visits have places, scaled
+// to the CPU time that the process used. If the process uses a quarter of that time, the org may
+// have places for longer.
 func TestOnlyCPUTimeIsCharged(t *testing.T) {
 	for part, want := range map[time.Duration]time.Duration{4: 4 * 5 * time.Second, 1: 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, wall := unpressed(4, 25), time.Now(), time.Duration(0)
-			s.pressed = func() bool { return true } // an equal part, half a processor
+			s.pressed = func() bool { return true } // so each org gets only half a processor, its equal part
 			s.scale.cpu = func() time.Duration { return time.Minute + wall/part }
 			defer beside(s)()
 			for time.Since(began) < 10*time.Second {
@@ -283,7 +283,7 @@ func TestAnOrgAloneHasNoBudget(t *testing.T) {
 		if computes(s, "only", 0) == 0 {
 			t.Error("without a budget it did not wait")
 		}
-		// The other org is idle now, so the org is the only active one again.
+		// The other org no longer counts as active, so the first org is the only active one again.
 		time.Sleep(lately)
 		computes(s, "only", burst+time.Millisecond)
 		if waited := computes(s, "only", 0); waited > 0 {
@@ -317,8 +317,8 @@ func TestABudgetIsBounded(t *testing.T) {
 	})
 }
 
-// TestWaitsAreNotCharged checks that time without a place is not charged to the org, and that costs
-// passed to Charge are.
+// TestWaitsAreNotCharged checks that an org is not charged for time in which its visit has no
+// place, and that it is charged for the costs passed to Charge.
 func TestWaitsAreNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 1)
@@ -341,7 +341,8 @@ func TestWaitsAreNotCharged(t *testing.T) {
 	})
 }
 
-// TestAnAbandonedVisitIsOver checks that a visit that never leaves loses its place.
+// TestAnAbandonedVisitIsOver checks that a visit loses its place (the permission to compute) if
+// Leave is never called.
 func TestAnAbandonedVisitIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -380,9 +381,9 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Queue requests of its
-// org wait. A request of another org enters at once. Work of a request that has already entered
-// (Compute) may still wait.
+// TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Share.Queue requests of
+// its org wait for a place. A request of another org gets a place at once. Work of a request that
+// already had a place (Compute) may still wait.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -413,7 +414,8 @@ func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 }
 
 // TestRandomVisits checks that random requests of random orgs compute no longer in total than the
-// processors and the budgets allow. After they have ended, only the account of a new org remains.
+// processors and the budgets allow. After they have ended, their orgs' accounts are deleted at the
+// next request of another org.
 func TestRandomVisits(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -442,8 +444,8 @@ func TestRandomVisits(t *testing.T) {
 			}
 			all.Wait()
 			bound := time.Duration(s.all*float64(window)) + time.Duration(orgs+1)*(burst+time.Duration(s.places+1)*longest)
-			// Usage is averaged over a second, so orgs that start at the same time get more at
-			// first.
+			// The usage of an org is averaged over a second, so orgs that start at the same time
+			// get more at first.
 			bound += time.Duration(s.all * float64(lately) * float64(orgs))
 			if used > bound {
 				t.Errorf("with seed %d, %d orgs computed %v, over %v", seed, orgs, used, bound)
@@ -456,7 +458,9 @@ func TestRandomVisits(t *testing.T) {
 	}
 }
 
-// visits makes one request of the org that computes and may then wait, panic or be cancelled.
+// visits makes one request of the org that computes for a random time up to longest. The request
+// may then wait, panic or be cancelled. visits passes the duration of each computation to the
+// function computed.
 func visits(ctx context.Context, s *Share, org string, random *rand.Rand, longest time.Duration, computed func(time.Duration)) {
 	if random.IntN(4) == 0 {
 		var cancel context.CancelFunc

@@ -14,18 +14,19 @@ func processCPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// scale contains the ratio of the process's CPU time to the charged time. The two differ because
-// the time that a request spends in a place includes time in which other programs run, or in which
-// the request waits for a database.
+// scale contains the ratio of the process's CPU time to the time charged to orgs. The two differ
+// because an org is charged for the time that a request has a place (the permission to compute). In
+// this time other programs may run, or the request may wait for a database.
 type scale struct {
 	cpu     func() time.Duration
-	before  time.Duration // CPU time at the last look
-	spent   time.Duration // time charged since the last look, before scaling
-	using   float64       // averages in seconds per second
-	charged float64
+	before  time.Duration // CPU time of the process at the last call of look
+	spent   time.Duration // time charged since the last call of look, before scaling
+	using   float64       // average CPU time used, in seconds per second
+	charged float64       // average time charged, in seconds per second
 }
 
-// look updates the averages. The parameter passed is the time since the last call.
+// look updates the averages using and charged. The parameter passed is the time since the last
+// call.
 func (c *scale) look(passed time.Duration) {
 	now := c.cpu()
 	c.using = averaged(c.using, now-c.before, passed)
@@ -33,8 +34,8 @@ func (c *scale) look(passed time.Duration) {
 	c.before, c.spent = now, 0
 }
 
-// of returns the part of a cost that is charged. It is less than the cost only if the charged time
-// exceeds the CPU time of the process.
+// of returns the part of a cost that is charged to the org. It is less than the cost only if the
+// charged time exceeds the CPU time of the process.
 func (c *scale) of(cost time.Duration) time.Duration {
 	c.spent += cost
 	if c.using <= 0 || c.using >= c.charged {
@@ -43,8 +44,9 @@ func (c *scale) of(cost time.Duration) time.Duration {
 	return time.Duration(float64(cost) * c.using / c.charged)
 }
 
-// averaged returns the new average usage over about the last second. The duration used was used
-// during the duration passed.
+// averaged returns an average of the usage over about the last second, in seconds per second. The
+// parameter average is the previous average. The parameter used is the time that was used since
+// then, and passed is the time that has passed.
 func averaged(average float64, used, passed time.Duration) float64 {
 	part := min(1, float64(passed)/float64(lately))
 	return average + (used.Seconds()/passed.Seconds()-average)*part

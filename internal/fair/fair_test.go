@@ -9,7 +9,7 @@ import (
 )
 
 // crowd returns a share of two processors on which two orgs are active. Their budgets grow so fast
-// that only places are scarce.
+// that visits wait only for a place, never for the budget.
 func crowd() *Share {
 	s := New(2, 1_000_000)
 	for _, org := range []string{"other", "busy"} {
@@ -74,7 +74,7 @@ func TestAnOrgBesideOthersHasItsShare(t *testing.T) {
 		if !entered(in2) {
 			t.Error("the second waits when the first has left")
 		}
-		first.Leave() // twice
+		first.Leave() // a second call has no effect
 		second.Leave()
 		other.Leave()
 	})
@@ -86,7 +86,7 @@ func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
 		first, _ := enter(t.Context(), s, "busy")
 		ctx := With(t.Context(), first)
 		done := Wait(ctx)
-		Wait(ctx)() // has no effect inside the first Wait
+		Wait(ctx)() // has no effect, because the visit waits already
 		second, in := enter(t.Context(), s, "busy")
 		if !entered(in) {
 			t.Error("a visit waits for one that itself waits")
@@ -109,8 +109,8 @@ func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestAVisitThatIsOverTakesNoPlace checks that a visit gets no place if it called Leave while it
-// waited for one.
+// TestAVisitThatIsOverTakesNoPlace checks that a visit gets no place (the permission to compute) if
+// it called Leave while it waited for one.
 func TestAVisitThatIsOverTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -142,11 +142,11 @@ func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
 		if entered(in) {
 			t.Error("the place was given away too early")
 		}
-		time.Sleep(2 * time.Millisecond) // the budget needs one more millisecond
+		time.Sleep(2 * time.Millisecond) // the budget is positive after one more millisecond
 		if !entered(in) {
 			t.Error("the second waits for more than a second")
 		}
-		first.Leave() // has no place to release
+		first.Leave() // the visit has no place to release
 		if third, in := enter(t.Context(), s, "busy"); entered(in) {
 			t.Error("two have a place")
 		} else {
@@ -157,7 +157,7 @@ func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
 }
 
 // TestAVisitEndsWithItsContext checks that Enter returns the cause when its context ends, and that
-// the visit then has no place.
+// the visit then has no place (the permission to compute).
 func TestAVisitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -170,7 +170,7 @@ func TestAVisitEndsWithItsContext(t *testing.T) {
 		if err := <-failed; !errors.Is(err, context.Canceled) || s.Waiting() != 0 {
 			t.Errorf("it ends with %v, and %d wait", err, s.Waiting())
 		}
-		second.Leave() // has no place to release
+		second.Leave() // the visit has no place to release
 		if third, in := enter(t.Context(), s, "busy"); entered(in) {
 			t.Error("two have a place")
 		} else {

@@ -6,18 +6,18 @@ import (
 )
 
 // late is the longest acceptable wait of a goroutine for a processor. While 99 % of the goroutines
-// wait no longer, orgs may get more than equal parts.
+// wait no longer, an org may get more than its equal part of the processors.
 const late = time.Millisecond
 
 // pressure observes how long runnable goroutines wait for a processor.
 type pressure struct {
 	sample [1]metrics.Sample
-	all    uint64 // number of goroutines that had waited at the last look
+	all    uint64 // number of goroutines that had waited before the last call of look
 	long   uint64 // number of those that waited for late or longer
 }
 
-// high considers the goroutines that have waited for a processor since its last call. It reports
-// whether more than 1 % of them waited for the duration late or longer.
+// high reports whether, of the goroutines that have waited for a processor since its last call,
+// more than 1 % waited for the duration late or longer.
 func (p *pressure) high() bool {
 	p.sample[0].Name = "/sched/latencies:seconds"
 	metrics.Read(p.sample[:])

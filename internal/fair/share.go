@@ -2,10 +2,12 @@
 // they become runnable. An org with many concurrent requests would therefore get nearly all of the
 // processors, and the requests of other orgs would wait behind them.
 //
-// A request needs a place of its org while it computes. While other orgs are active, an org has few
-// places, and a budget of time. The time for which its requests have places is subtracted from the
-// budget, and no request of the org gets a place until the budget is positive. If only one org is
-// active, it has no limit.
+// A request must have a place while it computes. A place is a permission to compute; each org has a
+// number of them. A [Visit] is one request's use of places.
+//
+// While other orgs are active, an org has few places, and a budget of time. The time for which its
+// requests have places is subtracted from the budget, and no request of the org gets a place until
+// the budget is positive. If only one org is active, it has no limit.
 package fair
 
 import (
@@ -26,32 +28,35 @@ const (
 	// most is the maximum debt of an org. A budget can become negative, because a visit is charged
 	// only after it has left its place.
 	most = 2 * time.Second
-	// look is the interval at which the growth rate of the budgets is computed, and the maximum
-	// time after which a waiting org's budget is examined.
+	// look is the interval at which the growth rate of the budgets is computed. It is also the
+	// maximum time after which the budget of an org whose visits wait is examined again.
 	look = 50 * time.Millisecond
 )
 
-// Share contains the places and the budgets of all orgs. A nil Share limits nothing.
+// Share contains the places and the budgets of all orgs. A place is the permission of a request to
+// compute; a budget is the time for which an org may use its places. A nil Share limits nothing.
 type Share struct {
-	// Longest is the maximum time for which a visit has a place; default one second. A visit that
-	// computes longer, or blocks unexpectedly, loses its place and so does not block other requests
-	// of its org. Longest must be set before the first visit.
+	// Longest is the maximum time for which a visit (one request's use of the processors) has a
+	// place; default one second. A visit that computes longer, or blocks unexpectedly, loses its
+	// place and so does not block other requests of its org. Longest must be set before the first
+	// visit.
 	Longest time.Duration
-	// Queue is the maximum number of requests of one org that wait for their first place; default
-	// 10,000. More requests are refused. Queue must be set before the first visit.
+	// Queue is the maximum number of requests of one org that wait for their first place (the
+	// permission to compute); default 10,000. More requests are refused. Queue must be set before
+	// the first visit.
 	Queue int
 
 	places   int         // number of places of one org while other orgs are active
 	all      float64     // number of processors
-	capacity float64     // number of processors that active orgs share equally at any time
+	capacity float64     // number of processors that are always divided equally among the active orgs
 	pressed  func() bool // reports whether goroutines have waited too long for a processor
 
 	mu       sync.Mutex // guards the fields below
 	scale    scale
 	accounts map[string]*account
-	busy     int // number of accounts with users
-	waiting  int // number of visits that wait
-	last     ask // the latest ask for a place, and the latest ask of another org
+	busy     int // number of orgs with visits that have a place or wait for one
+	waiting  int // number of visits that wait for a place
+	last     ask // last is the latest visit or charge; other is the latest one of another org
 	other    ask
 	rate     float64   // seconds that each budget gains per second
 	rated    time.Time // when the field rate was computed
@@ -64,8 +69,8 @@ type ask struct {
 
 // New creates a Share for a number of processors. The parameter percent is the part of the
 // processors' time that is always divided equally among the active orgs. An org gets more than its
-// equal part only while goroutines do not wait for a processor. While several orgs are active, each
-// of them has places for half of the processors, and at least one.
+// equal part only while goroutines do not wait for a processor. While several orgs are active, the
+// number of places of each is half the number of processors, and at least one.
 func New(processors, percent int) *Share {
 	return &Share{
 		Longest: time.Second, Queue: 10_000, places: max(1, processors/2),
@@ -73,7 +78,7 @@ func New(processors, percent int) *Share {
 	}
 }
 
-// Waiting returns the number of visits that wait for a place.
+// Waiting returns the number of requests that wait for a place, the permission to compute.
 func (s *Share) Waiting() int {
 	if s == nil {
 		return 0
@@ -83,8 +88,9 @@ func (s *Share) Waiting() int {
 	return s.waiting
 }
 
-// take waits for a place of the org. If the parameter bounded is true, it refuses the visit when
-// too many visits of the org wait. Errors: rate_limited, and the cause of the end of ctx.
+// take waits for a place of the org. If the parameter bounded is true, take returns an error
+// instead if too many visits of the org wait already. Errors: rate_limited, and the cause of the
+// end of ctx.
 func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 	w, err := s.enter(org, bounded)
 	if w == nil {
@@ -99,9 +105,9 @@ func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 	return context.Cause(ctx)
 }
 
-// enter takes a place, or returns a channel that is closed when the visit gets one. The org ""
-// stands for the process itself and needs no place. Error: rate_limited, if the parameter bounded
-// is true and too many visits of the org wait.
+// enter takes a place for a visit of the org, or returns a channel that is closed when the visit
+// gets one. The org "" stands for the process itself and needs no place. Error: rate_limited, if
+// the parameter bounded is true and too many visits of the org wait.
 func (s *Share) enter(org string, bounded bool) (waiter, error) {
 	if org == "" {
 		return nil, nil
@@ -127,7 +133,8 @@ func (s *Share) enter(org string, bounded bool) (waiter, error) {
 	return w, nil
 }
 
-// leave releases a place that was used for the duration held, and charges that duration.
+// leave releases a place of the org that was used for the duration held, and charges that duration
+// to the org.
 func (s *Share) leave(org string, held time.Duration) {
 	if org == "" {
 		return
@@ -142,8 +149,8 @@ func (s *Share) leave(org string, held time.Duration) {
 	s.serve(a, now)
 }
 
-// withdraw ends a waiting visit. If the visit has got a place at the same moment, withdraw releases
-// the place.
+// withdraw ends the wait of a visit for a place. If the visit has got the place at the same moment,
+// withdraw releases the place.
 func (s *Share) withdraw(org string, w waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +165,7 @@ func (s *Share) withdraw(org string, w waiter) {
 	s.serve(a, time.Now())
 }
 
-// room reports whether another visit of the account's org may get a place now.
+// room reports whether one more visit of the account's org may get a place now.
 func (s *Share) room(a *account, now time.Time) bool {
 	if !s.company(a, now) {
 		a.left = burst
@@ -167,7 +174,7 @@ func (s *Share) room(a *account, now time.Time) bool {
 	return a.held < s.places && a.balance(now, s.rate) > 0
 }
 
-// serve passes free places to the org's waiting visits, in order. It sets a timer for visits that
+// serve passes free places to the org's visits that wait for one, in order. It sets a timer if they
 // wait for the budget.
 func (s *Share) serve(a *account, now time.Time) {
 	s.compute(now)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Visit is the use of the processors by one request. It has a place of its org between Enter and
-// Leave, except during waits. All methods may be called at any time, by several goroutines, and on
-// a nil Visit.
+// Visit is the use of the processors by one request. Between Enter and Leave it has a place, which
+// is the org's permission to compute, except between [Wait] and its done. All methods may be called
+// at any time, by several goroutines, and on a nil Visit.
 type Visit struct {
 	share *Share
 	org   string
@@ -16,20 +16,20 @@ type Visit struct {
 	mu    sync.Mutex
 	state state
 	since time.Time   // the time at which the visit got its place
-	limit *time.Timer // ends the use of the place after Longest
+	limit *time.Timer // calls leave once the visit has had its place for Share.Longest
 }
 
 type state int
 
 const (
 	outside state = iota
-	taking        // the visit waits for a place
+	taking        // the visit waits for a place in Enter
 	inside
-	waiting // the visit is between Wait and done, without a place
+	waiting // the visit has released its place in Wait, and done was not yet called
 	over
 )
 
-// Visit returns a visit of the org without a place. It returns nil for a nil Share.
+// Visit returns a new visit of the org, which has no place yet. It returns nil for a nil Share.
 func (s *Share) Visit(org string) *Visit {
 	if s == nil {
 		return nil
@@ -39,8 +39,8 @@ func (s *Share) Visit(org string) *Visit {
 
 type key struct{}
 
-// With returns a context with the visit. The functions Wait, Compute, Part and Charge use the visit
-// of a context.
+// With returns a context that contains the visit. The functions Wait, Compute, Part and Charge use
+// the visit that their context contains.
 func With(ctx context.Context, v *Visit) context.Context { return context.WithValue(ctx, key{}, v) }
 
 func of(ctx context.Context) *Visit {
@@ -48,8 +48,8 @@ func of(ctx context.Context) *Visit {
 	return v
 }
 
-// Again returns ctx with a new visit. The org of the new visit is the org of the visit in the
-// context request. It is for work that continues after a request, such as a stream.
+// Again returns ctx with a new visit, of the same org as the visit in the context request. It is
+// for work that continues after the request, such as a stream.
 func Again(ctx, request context.Context) context.Context {
 	v := of(request)
 	if v == nil {
@@ -58,8 +58,8 @@ func Again(ctx, request context.Context) context.Context {
 	return With(ctx, v.share.Visit(v.org))
 }
 
-// Admit waits until the org could get a place, but takes none. A server admits a request before it
-// reads the request's body. Errors: those of Enter.
+// Admit waits until the org has a free place (a permission to compute), but does not take it. A
+// server admits a request before it reads the request's body. Errors: those of Enter.
 func (v *Visit) Admit(ctx context.Context) error {
 	if err := v.enter(ctx, outside, true); err != nil {
 		return err
@@ -70,8 +70,9 @@ func (v *Visit) Admit(ctx context.Context) error {
 	return nil
 }
 
-// Afford waits until the org's budget is positive, for at most two seconds, and takes no place. It
-// is for requests that mostly wait, such as polls. Error: the cause of the end of ctx.
+// Afford waits until the org's budget of processor time is positive, for at most two seconds, and
+// takes no place. It is for requests that mostly wait, such as polls. Error: the cause of the end
+// of ctx.
 func (v *Visit) Afford(ctx context.Context) error {
 	if v == nil || v.org == "" {
 		return nil
@@ -90,12 +91,12 @@ func (v *Visit) Afford(ctx context.Context) error {
 	return nil
 }
 
-// Enter waits for a place. Errors: rate_limited if too many requests of the org wait, and the cause
-// of the end of ctx. After an error, the request must not compute.
+// Enter waits for a place, the permission to compute. Errors: rate_limited if too many requests of
+// the org wait, and the cause of the end of ctx. After an error, the request must not compute.
 func (v *Visit) Enter(ctx context.Context) error { return v.enter(ctx, outside, true) }
 
-// Return is like Enter, for a visit that was admitted before. Return never refuses the visit
-// because too many requests wait.
+// Return is like Enter, for a visit that Admit or Enter has accepted before. Return never refuses a
+// visit because too many requests wait.
 func (v *Visit) Return(ctx context.Context) error { return v.enter(ctx, outside, false) }
 
 func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
@@ -108,7 +109,7 @@ func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.state != taking { // the visit has left in the meantime
+	if v.state != taking { // Leave was called in the meantime
 		v.share.leave(v.org, 0)
 		return nil
 	}
@@ -128,8 +129,8 @@ func (v *Visit) move(from, to state) bool {
 	return true
 }
 
-// leave releases the visit's place, and reports whether the visit had one. If it had, or if the
-// parameter to is over, to becomes the state of the visit.
+// leave releases the visit's place, and reports whether the visit had one. If it had one, or if the
+// parameter to is over, the visit's state becomes to.
 func (v *Visit) leave(to state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -151,11 +152,12 @@ func (v *Visit) Leave() {
 	}
 }
 
-// PerByte is the approximate time to receive, copy and hash a byte outside of a place.
+// PerByte is the approximate cost to receive, copy and hash one byte of a request that has no
+// place.
 const PerByte = 4 * time.Nanosecond
 
-// Charge subtracts a cost from the org's budget. It is for work that other goroutines do for the
-// request, such as the commit of its commands.
+// Charge subtracts a cost from the budget of the visit's org. It is for work that other goroutines
+// do for the request, such as the commit of its commands.
 func (v *Visit) Charge(cost time.Duration) {
 	if v == nil || v.org == "" {
 		return
@@ -166,31 +168,32 @@ func (v *Visit) Charge(cost time.Duration) {
 	v.share.charge(v.share.asks(v.org, now), cost, now)
 }
 
-// Charge charges the visit of the context, if it has one.
+// Charge subtracts the cost from the budget of the org of the context's visit, if ctx has a visit.
 func Charge(ctx context.Context, cost time.Duration) { of(ctx).Charge(cost) }
 
-// Wait releases the place of the context's visit while the caller waits for something other than
-// the processor. The caller must call done after the wait; done waits for a place. Wait has no
-// effect if the visit has no place.
+// Wait releases the place (the permission to compute) of the context's visit while the caller waits
+// for something other than the processor. The caller must call done after its wait; done waits for
+// a place. Wait has no effect if the visit has no place.
 func Wait(ctx context.Context) (done func()) {
 	v := of(ctx)
 	if v == nil || !v.leave(waiting) {
 		return func() {}
 	}
-	// If ctx ends first, the visit continues without a place, because the caller's wait is over.
+	// If ctx ends before there is a place, the visit continues without one, because the caller's
+	// own wait is over.
 	return func() { _ = v.enter(ctx, waiting, false) }
 }
 
-// Compute waits for a place for work of a request whose visit has ended, for example when a stream
-// reads more of a log. The caller must call done, which releases the place. Compute has no effect
-// if the visit has a place, or if the context has no visit.
+// Compute waits for a place (the permission to compute) for work of a request whose visit has
+// ended, for example when a stream reads more of a log. The caller must call done, which releases
+// the place. Compute has no effect if the visit has a place, or if the context has no visit.
 func Compute(ctx context.Context) (done func()) {
 	_, done = Part(ctx)
 	return done
 }
 
-// Part is like Compute, for work that may wait, for example when it stores a message of a
-// WebSocket. The work must use the returned context, so that Wait releases the place while the work
+// Part is like Compute, for work that may itself wait, for example for the store of a WebSocket's
+// message. The work must use the returned context, so that [Wait] releases the place while the work
 // waits.
 func Part(ctx context.Context) (part context.Context, done func()) {
 	v := of(ctx)

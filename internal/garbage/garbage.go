@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// headroom is the number of bytes of garbage that a small process may accumulate. By default it
-	// would be as many bytes as are in use. A server with few runs uses 4 MiB, and would collect
-	// some 50 times per second under load. With half of this headroom, the collector used a
-	// fifteenth of the CPU time of short tasks.
+	// headroom is the number of bytes of garbage that a small process may accumulate before the
+	// collector runs. With Go's default it may accumulate as many bytes as its live heap has. A
+	// server with few runs has a live heap of 4 MiB, and under load the collector would run some 50
+	// times per second. With half of this headroom, the collector used a fifteenth of the CPU time
+	// of short tasks.
 	headroom = 64 << 20
 	// minPercent and maxPercent are the limits of GOGC. minPercent is the runtime's default.
 	minPercent, maxPercent = 100, 400
@@ -40,8 +41,8 @@ func Ease(ctx context.Context) {
 // pacer adjusts GOGC after each collection.
 type pacer struct{ percent int }
 
-// adjust sets GOGC for the current size of the live heap. The runtime calls it again after each
-// collection, because the collection frees the sentinel.
+// adjust sets GOGC for the current size of the live heap. It then allocates an object without
+// references. The next collection frees the object, and the runtime therefore calls adjust again.
 func (p *pacer) adjust() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -54,7 +55,7 @@ func (p *pacer) adjust() {
 	runtime.AddCleanup(sentinel, (*pacer).adjust, p)
 }
 
-// percentFor returns GOGC for a live heap of live bytes.
+// percentFor returns the GOGC for a live heap of that many bytes.
 func percentFor(live uint64) int {
 	return max(minPercent, min(maxPercent, int(100*headroom/max(live, 1))))
 }

@@ -18,7 +18,7 @@ const module = "github.com/perdure/perdure"
 var rules = map[string][]string{
 	"": nil, // the root: the domain types
 
-	// Worker side.
+	// These are the packages of the worker side.
 	"agent":                            {"internal/schema", "internal/scope"},
 	"worker":                           {"agent", "internal/lru", "internal/schema", "worker/internal/streams", "worker/local", "worker/results"},
 	"worker/internal/streams":          {"agent"},
@@ -72,7 +72,7 @@ var rules = map[string][]string{
 	"internal/sharedread":           {"internal/fair"},
 	"internal/schema":               {"internal/lru"}, // pure: the worker's side uses it as well
 	"internal/scope":                nil,
-	"internal/sandbox":              nil, // initialized early, so it needs little
+	"internal/sandbox":              nil, // it runs before main in a child process, so it imports little
 	"internal/store":                nil,
 	"internal/store/commit":         {"internal/fair", "internal/store", "internal/store/turns"},
 	"internal/store/turns":          nil,
@@ -204,15 +204,16 @@ const (
 	otelSDK    = "go.opentelemetry.io/otel/sdk"
 )
 
-// effects are the packages of locks, clocks, processes and randomness. Decisions may run twice, so
-// they must not import any of these.
+// effects are the packages of locks, clocks, processes and randomness. The functions that compute
+// the changes of a command (decisions, in internal/rules) may run twice, so they must not import
+// any of these.
 var effects = []string{"context", "sync", "os", "io/fs", "net", "log", "runtime", "database/sql", "math/rand", "crypto/rand", prometheus, otelSDK}
 
-// transports are the technologies of APIs and stores, which the packages that implement commands
-// must not import.
+// transports are the packages of APIs, databases and telemetry, which the packages that implement
+// commands must not import.
 var transports = []string{"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK}
 
-// barred lists for each package the technology that it must not import.
+// barred lists for each package the packages outside the module that it must not import.
 var barred = map[string][]string{
 	"internal/rules":                effects,
 	"internal/rules/tenant":         effects,
@@ -233,11 +234,11 @@ var barred = map[string][]string{
 	"llm":                           {prometheus, otelSDK},
 	"client":                        {prometheus, otelSDK},
 	"internal/store":                {prometheus, otelSDK},
-	// Only programs decide which spans are sent, and where.
+	// Only the programs below cmd decide which spans are sent, and where.
 	"server":              {otelSDK},
 	"internal/face/front": {prometheus, otelSDK},
 	"internal/face/grpc":  {prometheus, otelSDK},
-	// The package only formats texts: it knows neither flags nor HTTP nor metrics.
+	// cmd/perdure/internal/terminal only formats texts. It needs no flags, HTTP or metrics.
 	"cmd/perdure/internal/terminal": {"github.com/spf13", "net/http", prometheus, otelSDK},
 }
 

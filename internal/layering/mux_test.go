@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// muxes are the packages that may have an HTTP mux: the front guards every route of its own, and
-// the operators' port accepts no API keys.
+// muxes are the packages that may have an HTTP mux. internal/face/front guards every route that it
+// serves. internal/ops serves the operators' port, which accepts no API keys.
 var muxes = map[string]bool{"internal/face/front": true, "internal/ops": true}
 
 var aMux = regexp.MustCompile(`\bhttp\.(NewServeMux|ServeMux|DefaultServeMux|Handle|HandleFunc)\b`)
 
-// TestRoutesAreRegisteredWithTheFront checks that no other package of the server has an HTTP mux,
-// so that no route bypasses the guard of the front.
+// TestRoutesAreRegisteredWithTheFront checks that only the packages in muxes have an HTTP mux, so
+// that no route bypasses the checks of internal/face/front.
 func TestRoutesAreRegisteredWithTheFront(t *testing.T) {
 	found := directoriesWith(t, aMux)
 	for dir := range found {
@@ -31,8 +31,8 @@ func TestRoutesAreRegisteredWithTheFront(t *testing.T) {
 	}
 }
 
-// directoriesWith returns the directories of the server and of the programs whose code matches the
-// pattern, not counting comments and tests.
+// directoriesWith returns the directories of the server and of the programs that have code that
+// matches the pattern. Comments and tests do not count.
 func directoriesWith(t *testing.T, pattern *regexp.Regexp) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

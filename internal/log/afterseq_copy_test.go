@@ -42,7 +42,7 @@ func (s clientCopy) String() string {
 	return b.String()
 }
 
-// grow writes a log of overlapping blocks, and calls cut after each record.
+// grow writes a log of blocks that are open at the same time, and calls cut after each record.
 func grow(b *memoryLog, cut func()) {
 	event := func() { b.event(perdure.EventSignal, "{}"); cut() }
 	chunk := func(seq int64, text string) int64 { defer cut(); return b.chunk(seq, text) }
@@ -122,8 +122,8 @@ func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	}
 }
 
-// TestSnapshotsBeforeAWindowAreNoneOfItsEvents checks that the snapshots in Across do not count
-// toward the limit of a window.
+// TestSnapshotsBeforeAWindowAreNoneOfItsEvents checks that the snapshots in Window.Across, of
+// blocks that began before the window, do not count toward the window's limit.
 func TestSnapshotsBeforeAWindowAreNoneOfItsEvents(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")

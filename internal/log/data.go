@@ -37,7 +37,8 @@ type chunk struct {
 	Snapshot bool              `json:"snapshot,omitempty"`
 }
 
-// callDelta is the member data of a chunk that belongs to the arguments of a tool call.
+// callDelta is the value of the member data in a chunk that belongs to the arguments of a tool
+// call.
 type callDelta struct {
 	Type     string `json:"type"`
 	ToolCall callID `json:"tool_call"`
@@ -69,7 +70,7 @@ type ResetData struct {
 	LastSeq        int64  `json:"lastSeq" doc:"Seq of the newest event."`
 }
 
-// Reasons for a reset.
+// These are the reasons for a reset.
 const (
 	ResetAhead     = "ahead"     // the cursor is past the end of the log
 	ResetEpoch     = "epoch"     // the cursor belongs to another log, or to this log before a restore

@@ -40,7 +40,7 @@ type memoryLog struct {
 	nonceReads int
 	reads      int
 	heads      int
-	rounds     int // queries that read the heads of many logs
+	rounds     int // number of queries that read the heads of many logs
 	// eventsAtOnce is the maximum number of events that one read returns.
 	eventsAtOnce int
 	// entryReads counts the reads of entries. One read returns at most entriesAtOnce entries; 0 means
@@ -56,7 +56,7 @@ func newMemoryLog() *memoryLog {
 	}
 }
 
-// lossyHints is a Notifier that does not say that its hints are never lost.
+// lossyHints is a Notifier whose hints may be lost: notify.Sure returns false for it.
 type lossyHints struct{ notify.Notifier }
 
 func (b *memoryLog) log() *eventlog.Log { return eventlog.New(b, storeEpoch, lossyHints{&b.hints}) }
@@ -143,7 +143,7 @@ func (b *memoryLog) closeBlock(seq int64, reason perdure.BlockReason) {
 	b.event(perdure.EventBlockClosed, fmt.Sprintf(`{"blockSeq":%d,"length":%d,"reason":"%s"}`, seq, length, reason))
 }
 
-// put appends a record at the next pos. The caller holds mu.
+// put appends a record at the next pos. The caller must hold b.mu.
 func (b *memoryLog) put(r perdure.Record) {
 	b.head.LastPos++
 	b.head.Nonce = b.nonceOf(b.head.LastPos)
@@ -208,7 +208,7 @@ func (b *memoryLog) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent
 	return open, b.head, b.err
 }
 
-// blocksIn assembles the blocks of the records. The caller holds mu.
+// blocksIn assembles the blocks of the records. The caller must hold b.mu.
 func (b *memoryLog) blocksIn() map[int64]*store.BlockContent {
 	whole := map[int64]*store.BlockContent{}
 	for _, r := range b.records {

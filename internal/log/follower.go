@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// ringItems and ringBytes limit the items in a follower's ring, by number and by bytes. A
-	// reader that needs older items reads the store.
+	// A follower's ring contains the newest items of a log. ringItems is the maximum number of its
+	// items, ringBytes of their bytes. A reader that needs older items reads the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
 	// patience is the number of consecutive failed reads of the store after which the readers get
@@ -122,7 +122,7 @@ func (l *Log) advance(f *follower) {
 			}
 		}
 		if f.isReady() {
-			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // nobody else writes head: the caller holds reading
+			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // f.head changes only while f.reading is locked, as it is here
 		} else {
 			head, err = l.read.LogHead(ctx, f.execution)
 		}
@@ -205,7 +205,7 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 	return more
 }
 
-// begin empties the ring, so that it starts at head. The caller holds mu.
+// begin empties the ring, so that it starts at head. The caller must hold f.mu.
 func (f *follower) begin(head store.Head) {
 	if f.ready {
 		f.turn++
@@ -237,7 +237,7 @@ func (f *follower) isFailing() bool {
 
 // checkRestored checks the log after failed reads, because the store may have been restored in the
 // meantime. If the record at the follower's head now has another nonce, checkRestored empties the
-// ring. The caller holds reading.
+// ring. The caller must hold f.reading.
 func (l *Log) checkRestored(f *follower) error {
 	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {

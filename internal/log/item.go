@@ -44,8 +44,8 @@ type Item struct {
 	suffix    []byte // members that Data adds at the end, each preceded by a comma
 }
 
-// NewItem returns an item that is not a record of the log but was made by a view of the log. data is
-// the JSON object that clients receive.
+// NewItem returns an item that a view of the log has made, and that is not a record of the log. The
+// parameter data is the JSON object that clients receive.
 func NewItem(event, typ perdure.EventType, seq int64, data []byte) Item {
 	return Item{Event: event, Type: typ, Seq: seq, rendering: rendered(data)}
 }
@@ -147,8 +147,8 @@ func (all entries) item(execution uuid.UUID, r perdure.Record) (Item, error) {
 	return i, err
 }
 
-// entryOf returns the entry of an event about an entry. joined is true if the event contains only
-// the entry's id, and the entry was read from the store.
+// entryOf returns the entry to which an event refers. joined is true if the event contains only the
+// entry's id, and the entry was read from the store.
 func (all entries) entryOf(r perdure.Record) (e *perdure.Entry, joined bool, err error) {
 	id, err := entryNamed(r)
 	if err != nil {

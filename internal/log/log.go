@@ -21,7 +21,7 @@ const (
 	tick = time.Second
 )
 
-// Event names that clients receive and that are not types of records.
+// These are event names that clients receive and that are not types of records.
 const (
 	Snapshot perdure.EventType = "snapshot"
 	Reset    perdure.EventType = "reset"
@@ -52,7 +52,8 @@ type Log struct {
 	rounds    *poller // nil if there are no followers
 }
 
-// New creates a Log that reads from the store. storeEpoch is the epoch of the store.
+// New creates a Log that reads from the store. storeEpoch is the epoch of the store. The notifier
+// hints reports when a log has grown.
 func New(read store.LogReader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }

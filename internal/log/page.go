@@ -15,9 +15,9 @@ type Page struct {
 	Next perdure.Cursor
 	// UpToDate reports that the log had no records after Next.
 	UpToDate bool
-	// Reset is set if the cursor does not fit the log, or if records after the cursor were
-	// pruned; the start of the log is such a cursor too. In both cases Items begins at the first
-	// record, and the client must drop its copy of the log.
+	// Reset is set if the cursor does not fit the log, or if records after the cursor were pruned.
+	// The latter also applies to a cursor at the start of the log. In both cases Items begins at
+	// the first record, and the client must drop its copy of the log.
 	Reset *ResetData
 }
 

@@ -17,7 +17,7 @@ type poller struct {
 	done   chan struct{}
 }
 
-// startPoller starts the poller for the first follower. The caller holds mu.
+// startPoller starts the poller for the first follower. The caller must hold l.mu.
 func (l *Log) startPoller() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.rounds = &poller{cancel: cancel, done: make(chan struct{})}
@@ -36,9 +36,9 @@ func (l *Log) startPoller() {
 	}(l.rounds)
 }
 
-// stopRounds stops the poller after the last follower has left. The caller holds mu. The returned
-// function waits until the goroutine has ended; the caller must release mu before it calls the
-// function.
+// stopRounds stops the poller after the last follower has left. The caller must hold l.mu. The
+// returned function waits until the poller's goroutine has ended. The caller must release l.mu
+// before it calls this function.
 func (l *Log) stopRounds() (wait func()) {
 	r := l.rounds
 	l.rounds = nil

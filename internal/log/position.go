@@ -34,8 +34,8 @@ func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int
 	}
 }
 
-// LastSeq returns the newest seq that an event of one of the types has up to the position pos; 0 if
-// there is none.
+// LastSeq returns the greatest seq of the events up to the position pos that have one of the types;
+// 0 if there is none.
 func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
 	if pos <= 0 || len(types) == 0 {
 		return 0, nil
@@ -68,7 +68,7 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 
 // BlocksFrom returns the position from which a view must read the log to restore its state at the
 // position pos. A view needs the blocks that are open at pos, the blocks that were open at the same
-// time as one of them, and so on. Only blocks count for whose type the function is returns true.
+// time as one of them, and so on. Blocks of a type t for which is(t) returns false are ignored.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for {
 		seq, err := l.LastSeq(ctx, execution, pos, perdure.EventTypes)

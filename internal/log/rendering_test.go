@@ -15,8 +15,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// goldenRendering holds the bytes of every projection of mixedLog, as the first rendering of the
-// log wrote them. Clients depend on these bytes, so the file is never written again.
+// goldenRendering is the file with the bytes of every projection of mixedLog, as the first version
+// of the rendering wrote them. Clients depend on these bytes, so the file is never written again.
 const goldenRendering = "testdata/rendering.golden"
 
 func TestRenderingIsTheSameByteForByte(t *testing.T) {
@@ -61,8 +61,8 @@ func goldenTypes() []perdure.EventType {
 	})
 }
 
-// mixedLog returns a log with every kind of record. Members, texts and places are chosen at random,
-// with a fixed seed.
+// mixedLog returns a log with every kind of record. Members, texts and positions in the
+// conversation (Place) are chosen at random, with a fixed seed.
 func mixedLog() *memoryLog {
 	b, r := newMemoryLog(), rand.New(rand.NewPCG(18, 1))
 	b.eventsAtOnce = 1000
@@ -95,8 +95,8 @@ func mixedLog() *memoryLog {
 	return b
 }
 
-// place sets a random place on the newest record. If the record is a chunk, its block gets a random
-// kind.
+// place sets, at random, the task of the newest record and its position in the conversation (the
+// variable place). If the record is a chunk, its block gets a type that depends on its seq.
 func (b *memoryLog) place(r *rand.Rand) {
 	last := &b.records[len(b.records)-1]
 	if last.Type.Ends() || last.Type == perdure.EventEntry || last.Type == perdure.EventBlockClosed {

@@ -14,9 +14,10 @@ import (
 
 // Tail yields the log from a position: first the existing records, oldest first, then new records
 // as they are committed. It ends after an item with the event End when the log ends. It also ends
-// when ctx is done, with the cause as its error, or when the store fails. If the position does not
-// fit the log, or if records after it were pruned, Tail yields one reset, and then the log from its
-// first record. This also applies to the start of the log. Errors: invalid_argument, not_found.
+// when ctx is done, with the cause as its error, or when the store fails. Tail yields one reset and
+// then the log from its first record if the position does not fit the log. It does the same if
+// records after the position were pruned, even if the position is the start of the log. Errors:
+// invalid_argument, not_found.
 //
 // A reader may take any time for an item: nothing waits for it.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
@@ -43,7 +44,7 @@ type tail struct {
 	idle      time.Duration
 	timer     *time.Timer // used by wait
 	follower  *follower   // nil until the reader has caught up
-	turn      int         // value of the follower's turn when at was last checked
+	turn      int         // value of the follower's turn when the field at was last checked
 
 	at    perdure.Cursor // position after the last item
 	ended bool
@@ -132,9 +133,9 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	done := fair.Compute(ctx)
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
-	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the items are written while the request has no place in the share
-	// The channel changed was taken before the read of the store. If the read has missed a
-	// record, the follower therefore closes this channel.
+	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the request writes the items later, when it has no place
+	// The channel changed was taken before the read of the store. If the read has missed a record,
+	// the follower closes this channel, and the reader reads again.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
@@ -200,7 +201,7 @@ func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// begin sets the reader's position to the one that from describes.
+// begin sets the reader's position to the one that the parameter from describes.
 func (t *tail) begin(ctx context.Context, from From) error {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

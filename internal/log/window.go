@@ -72,8 +72,8 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	return w, err
 }
 
-// seqMisfit returns the reason for which a client whose newest event is after must get a reset; ""
-// if it needs none.
+// seqMisfit returns the reason for which a client must get a reset; "" if it needs none. The
+// parameter after is the seq of the client's newest event.
 func (l *Log) seqMisfit(ctx context.Context, execution uuid.UUID, head store.Head, after *int64) (string, error) {
 	if after == nil {
 		return "", nil

@@ -48,8 +48,8 @@ var seed = sync.OnceValues(func() (uint64, error) {
 	return rand.Uint64(), nil
 })
 
-// Checks sets the number of rapid's checks for the duration of a test and its parallel subtests. It
-// is few, or many in the long form. A number on the command line has priority.
+// Checks sets how many random cases package rapid tries during a test and its parallel subtests:
+// few, or many in the long form. A number on the command line has priority.
 func Checks(t testing.TB, few, many int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

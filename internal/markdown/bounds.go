@@ -18,8 +18,8 @@ const (
 	leastCell = 10
 	// maxNesting is the maximum nesting of quotes, list items, emphasis and links.
 	maxNesting = 32
-	// openNesting is the maximum nesting that the estimate before the parse may return. The
-	// estimate can be too high.
+	// openNesting is the maximum nesting that the estimate before the parse may return for a text
+	// that is parsed. It is more than maxNesting, because the estimate can be too high.
 	openNesting = 2 * maxNesting
 	// maxOpenLines is the maximum of the number of lines times the nesting, because the parser
 	// compares every line with every open block.
@@ -193,13 +193,14 @@ func bracketWork(text []byte) int {
 }
 
 // destinationWork returns an upper bound of the number of bytes that are read to find the ends of
-// link destinations. A destination ends with the word, or with the line if it begins with "<".
+// link destinations. A destination ends at white space or, if it begins with "<", at the latest at
+// the end of the line.
 func destinationWork(text []byte) int {
 	words, lines := bytes.Count(text, []byte("](")), bytes.Count(text, []byte("](<"))
 	return words*longest(text, " \t\n") + lines*longest(text, "\n")
 }
 
-// longest returns the length of the longest substring without a separator.
+// longest returns the length of the longest part of the text that contains none of the separators.
 func longest(text []byte, separators string) int {
 	most := 0
 	for len(text) > 0 {

@@ -27,7 +27,7 @@ func steps(depth int) string {
 }
 
 // hostile returns texts whose rendering could take disproportionate time or memory. The struct of
-// each text contains whether the text must be shown as escaped source.
+// each text says whether the text must be shown as escaped source.
 func hostile() map[string]struct {
 	text  string
 	plain bool

@@ -29,7 +29,7 @@ type Buffer struct {
 	links   *links // link definitions of the text so far
 	scan    scanner
 	scanned int // number of bytes of pending that were scanned, which are whole lines
-	again   int // length of pending at which goldmark is asked next, while the scanner's kind is lost
+	again   int // value of scanned from which find asks goldmark again; 0 if find has not asked
 	shown   int // length of pending in the last provisional part; 0 if there is none
 }
 

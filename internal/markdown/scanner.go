@@ -69,8 +69,9 @@ type last struct {
 	here bool
 }
 
-// step processes the next complete line. It calls ask at most once. The results before and after
-// report whether the text can be cut before and after the line.
+// step processes the next complete line. The function ask asks goldmark about the last block; step
+// calls it at most once. The results before and after report whether the text can be cut before and
+// after the line.
 func (s *scanner) step(line []byte, ask func() last) (before, after bool) {
 	if s.kind == lost {
 		return false, false
@@ -114,8 +115,8 @@ func (s *scanner) close() bool {
 	return true
 }
 
-// open begins a block with the line. The result whole reports whether the block consists only of
-// the line.
+// open begins a block with the given line as its first one. The result whole reports whether the
+// block consists only of this line.
 func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	*s = scanner{asks: s.asks}
 	columns, text := indentOf(line, 0)
@@ -142,8 +143,8 @@ func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	return false
 }
 
-// tag begins a block with a line that begins with "<". The result whole reports whether the block
-// consists only of the line.
+// tag begins a block whose first line begins with "<". The result whole reports whether the block
+// consists only of this line.
 func (s *scanner) tag(line []byte, ask func() last) (whole bool) {
 	switch node := s.ask(ask).node.(type) {
 	case *ast.HTMLBlock:
@@ -251,8 +252,8 @@ func (s *scanner) inList(line []byte, columns int, text []byte, blank bool, ask 
 	return s.unsure(line, ask)
 }
 
-// inItem processes a line of a list item's content. The line is indented by columns within the
-// item.
+// inItem processes a line of a list item's content. The parameter columns is the indent of the line
+// within the item.
 func (s *scanner) inItem(text []byte, columns int) {
 	s.hidden = s.hidden || hidesFence(text) || bytes.IndexByte(text, '<') >= 0
 	switch {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestLabelsAreBounded checks that with a limit of three, 100 goroutines with distinct values see
-// only two values besides "first", and Other. The value "first" is returned before and after. An
-// empty value becomes Other.
+// TestLabelsAreBounded checks a limit of three values. The first value takes one place. Of 100
+// goroutines with different values, two get their own value, and all others get Other. The first
+// value is still returned afterwards. An empty value becomes Other.
 func TestLabelsAreBounded(t *testing.T) {
 	b := NewBounded(3)
 	if b.Of("first") != "first" {

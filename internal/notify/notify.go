@@ -73,7 +73,7 @@ func Sure(n Notifier) bool {
 }
 
 // Mark is a hash of a topic. The topic cannot be read from it. If two topics have the same mark, a
-// hint for one also wakes the subscribers of the other, which is harmless.
+// hint for one also reaches the subscribers of the other, which is harmless.
 type Mark uint64
 
 // MarkOf returns the mark of a topic, which is the same in every process.

@@ -14,11 +14,12 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// TokenFile returns the path of the file with the token for profiles. It is in the data directory,
+// TokenFile returns the path of the file with the token for profiles of the process (pprof). It is in the data directory,
 // which tools cannot read.
 func TokenFile(data string) string { return filepath.Join(data, "ops-token") }
 
-// OpenToken returns the token for profiles. If there is none, it creates the file with a new one.
+// OpenToken returns the token for profiles. If the token file does not exist, it creates the file
+// with a new token.
 func OpenToken(data string) (string, error) {
 	path := TokenFile(data)
 	raw, err := os.ReadFile(path)

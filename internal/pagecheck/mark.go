@@ -20,7 +20,7 @@ func MarkOf(path string) Mark { return Mark{path + ".unchecked"} }
 // State is the state of a database according to its mark.
 type State int
 
-// The states of a database.
+// These are the states of a database.
 const (
 	Checked   State = iota // closed normally; there is no mark
 	Open                   // without known damage, and in use, or in use when the process ended

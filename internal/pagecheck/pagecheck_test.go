@@ -51,7 +51,8 @@ func (m moment) Quick() (verdict string, err error) {
 	return verdict, m.QueryRow("PRAGMA quick_check(1)").Scan(&verdict)
 }
 
-// checked is a File that counts the pages and pieces that were read.
+// checked is a File that counts the pages that were read, and the pieces (transactions) in which
+// they were read.
 type checked struct {
 	pagecheck.File
 	pages, pieces int
@@ -174,7 +175,8 @@ func TestDamageIsFound(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Pages with parts of a long content are not tested, because they may contain any bytes.
+	// Pages that contain a part of a long content are not damaged here, because any bytes in them
+	// are valid.
 	for name, kind := range map[string]byte{"index, inner": 18, "table, inner": 21, "index, leaf": 26, "table, leaf": 29} {
 		if len(kinds[kind]) == 0 {
 			t.Fatalf("there is no page of kind %s in %v", name, len(kinds))

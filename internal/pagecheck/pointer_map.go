@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The types of pages in the pointer map.
+// These are the types of pages in the pointer map.
 const (
 	rootPage   = 1 // root of a table or an index
 	freePage   = 2
@@ -113,7 +113,8 @@ func (c *checker) page(page uint32, links bool) error {
 	return nil
 }
 
-// piece checks an overflow page, which contains a part of a content that is too long for its cell.
+// piece checks an overflow page. Such a page contains a part of a content that is too long for its
+// cell. The parameter links is as in the method pages.
 func (c *checker) piece(page uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {

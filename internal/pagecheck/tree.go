@@ -31,7 +31,7 @@ type tree struct {
 type span struct{ from, to int }
 
 // tree checks a page of a table or an index. parent is the page that points to it, or 0 for a root
-// page.
+// page. links is as in the method pages.
 func (c *checker) tree(page, parent uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {
@@ -91,7 +91,8 @@ func (t *tree) check() error {
 	return t.apart(content, int(t.raw[head+7]))
 }
 
-// freeBlocks checks the page's list of free blocks.
+// freeBlocks checks the page's list of free blocks. The parameter at is the index of the first
+// block. The parameter content is the index of the first byte that cells and free blocks may use.
 func (t *tree) freeBlocks(at, content int) error {
 	for at != 0 {
 		if at < content || at > t.usable-4 {
@@ -107,8 +108,9 @@ func (t *tree) freeBlocks(at, content int) error {
 	return nil
 }
 
-// apart checks that cells and free blocks do not overlap. It also checks that the number of bytes
-// between them equals the parameter fragments.
+// apart checks that cells and free blocks do not overlap. The parameter content is the index of the
+// first byte that they may use. From there on, the number of bytes that belong to none of them must
+// equal the parameter fragments.
 func (t *tree) apart(content, fragments int) error {
 	slices.SortFunc(t.used, func(a, b span) int { return a.from - b.from })
 	end, free := content-1, 0
@@ -124,7 +126,8 @@ func (t *tree) apart(content, fragments int) error {
 	return nil
 }
 
-// child reads the number of a child page from the four bytes at an offset, and checks it.
+// child reads the number of a child page from four bytes of the page, and checks it. The parameter
+// at is the index of the first of these bytes.
 func (t *tree) child(at int) error {
 	child := binary.BigEndian.Uint32(t.raw[at:])
 	if child < 2 || child > t.count || child == t.number {
@@ -136,7 +139,8 @@ func (t *tree) child(at int) error {
 	return nil
 }
 
-// cell checks the cell at an offset of the page.
+// cell checks a cell of the page. The parameter at is the index of the cell's first byte. The
+// parameter content is the index of the first byte that cells may use.
 func (t *tree) cell(at, content int) error {
 	if at < content || at > t.usable-4 {
 		return t.damage("a cell begins at byte %d", at)
@@ -177,8 +181,9 @@ func (t *tree) cell(at, content int) error {
 	return nil
 }
 
-// payload checks the payload of a cell. It returns the number of bytes of the payload that are on
-// this page.
+// payload checks the payload of the cell that begins at the index at. The payload has length bytes.
+// The parameter rest is the page from the payload's first byte on. The result size is the number of
+// bytes on this page.
 func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	local := t.local(length)
 	size = local
@@ -204,7 +209,7 @@ func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	return size, err
 }
 
-// local returns the number of bytes of a payload that are on the page itself.
+// local returns how many bytes of a payload of the given length are on the page of its cell.
 func (t *tree) local(length int) int {
 	most := (t.usable-12)*64/255 - 23
 	if t.kind == tableLeaf {

@@ -75,8 +75,8 @@ type Reader struct {
 	pos   int64
 }
 
-// Read creates a reader of the org's changes. It reports the changes since the last call of Reset.
-// The caller must call Close.
+// Read creates a reader of the org's changes. The reader reports the changes since its last call of
+// Reset. The caller must call Close.
 func (s *Feeds) Read(org string) *Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()

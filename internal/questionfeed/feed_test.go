@@ -92,8 +92,8 @@ func TestChanges(t *testing.T) {
 	wantNext(t, r, 4, 2, 1)
 }
 
-// TestReadersShareReads checks that one goroutine reads the store for all readers of an org. It
-// ends when the last reader leaves.
+// TestReadersShareReads checks that one goroutine reads the store for all readers of an org, and
+// that the goroutine ends when the last reader leaves.
 func TestReadersShareReads(t *testing.T) {
 	s := &table{}
 	feeds := questionfeed.New(s, s)
@@ -120,7 +120,7 @@ func TestReadersShareReads(t *testing.T) {
 	}
 }
 
-// TestASlowReaderIsReset checks that a reader that misses more changes than are remembered is told
+// TestASlowReaderIsReset checks that a reader that misses more changes than the feed stores is told
 // to begin again.
 func TestASlowReaderIsReset(t *testing.T) {
 	s := &table{}

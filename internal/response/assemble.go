@@ -63,8 +63,8 @@ func (a *assembler) talkOf(key talkKey) *talk {
 	return t
 }
 
-// put adds a content of an update to the message of the talk that the update continues or begins.
-// It returns the message.
+// put adds a content of an update to a message of the talk. It returns the message, which the
+// update continues or begins.
 func (a *assembler) put(t *talk, u Update, c Content) *message {
 	if t.fake != nil && t.fake.raw != u.MessageID {
 		t.fake = nil

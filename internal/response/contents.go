@@ -23,7 +23,8 @@ func newPiece(c Content) *piece {
 	return p
 }
 
-// text returns a pointer to the text of a content that grows.
+// text returns a pointer to that field of the content that fragments extend: the thinking, the
+// arguments or the text.
 func (c *Content) text() *string {
 	switch c.Part.Type {
 	case perdure.PartThinking:
@@ -68,8 +69,9 @@ func isNothing(c Content) bool {
 	return false
 }
 
-// isWhole reports whether the content is a text with annotations, or a thinking that its protected
-// data has closed. Such a content is never joined with another content.
+// isWhole reports whether the content is a text with annotations, or a text or thinking that has
+// ended with a signature or other protected data. Such a content is never joined with another
+// content.
 func (c *Content) isWhole() bool {
 	p := c.Part
 	return len(c.Annotations) > 0 || p.TextSignature != "" || p.Native != nil || p.ThinkingSignature != "" || p.Redacted

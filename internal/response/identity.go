@@ -26,8 +26,8 @@ const (
 // ordinals.
 func (i Identity) ID(prefix string, ordinal int) string { return i.again(prefix, ordinal, 0) }
 
-// again returns another id like ID if the id of the ordinal is already in use. The parameter try
-// counts the attempts from 0.
+// again returns another id of the item with that ordinal, for the case that the result of ID is
+// already in use. The parameter try counts the attempts from 0.
 func (i Identity) again(prefix string, ordinal, try int) string {
 	sum := sha256.New()
 	sum.Write(i.Execution[:])

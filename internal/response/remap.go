@@ -27,7 +27,8 @@ const (
 	ItemReplaced EventKind = "replaced"
 )
 
-// Item identifies an item: its id, and members that distinguish items with the same placeholder.
+// Item identifies an item of a response: its id, and members that distinguish items to which a model
+// has given the same placeholder as id.
 type Item struct {
 	ID   string
 	Type ItemType
@@ -154,7 +155,7 @@ func (r *Remap) add(i Item) int {
 			it.try++
 		}
 	}
-	if len(r.items) == cap(r.items) { // by a quarter: doubling would need twice the memory
+	if len(r.items) == cap(r.items) { // grow by a quarter, because doubling would need twice the memory
 		r.items = append(make([]item, 0, at+at/4+8), r.items...)
 	}
 	r.items = append(r.items, it)
@@ -213,7 +214,7 @@ func (r *Remap) find(i Item, counts func(item) bool) int {
 	return newest
 }
 
-// means reports whether an event about the item like can refer to this item. It compares call id,
+// means reports whether an event about an item (like) can refer to this item. It compares call id,
 // output index and prefix.
 func (it *item) means(like item) bool {
 	switch {
@@ -227,7 +228,7 @@ func (it *item) means(like item) bool {
 	return like.index < 0 || it.index < 0 || like.index == it.index
 }
 
-// learn copies the call id and index of like if they were unknown before.
+// learn copies the call id and the index from like if this item did not have them.
 func (it *item) learn(like item) {
 	if it.call == 0 {
 		it.call = like.call

@@ -13,8 +13,8 @@ import (
 type IDRule struct {
 	Min, Max     int
 	Alphanumeric bool
-	// Verbatim reports that the provider accepts ids that it created unchanged, even if they break
-	// the rule, up to mostVerbatim bytes.
+	// Verbatim reports that the provider accepts every id of up to mostVerbatim bytes that it
+	// created itself, even if the id breaks the rule.
 	Verbatim bool
 }
 

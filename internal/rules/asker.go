@@ -8,13 +8,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A question with NotAsker excludes the keys of its askers: the key that started the execution, and
-// the keys that sent the signals which the current response has taken. The askers are determined
-// when the question is asked, and later signals do not change them. A vote therefore reads no
-// signals, and only the keys of one response are stored.
+// The terms of a question can have the flag NotAsker. The askers of such a question cannot answer
+// it. The askers are API keys: the key that started the execution, and the keys that sent the
+// signals which the current response has taken. The askers are stored with the question when it is
+// asked, and later signals do not change them. A vote therefore reads no signals, and only the keys
+// of one response are stored.
 
-// respond sets the execution's current response. If the response changes, the list of its askers
-// becomes empty.
+// respond sets the execution's current response. If id is another response than before, the list of
+// askers becomes empty.
 func (d *draft) respond(id string) {
 	if id != d.x.ResponseID {
 		d.x.ResponseID, d.x.Askers = id, []uuid.UUID{}
@@ -37,9 +38,9 @@ func (d *draft) recordAskers(taken []string) {
 	}
 }
 
-// askersOf returns the keys that a question with NotAsker excludes. If the question was asked on an
-// older server, which recorded no askers, they are the keys of all signals of the execution. The
-// state then contains those keys.
+// askersOf returns the keys that cannot answer a question with NotAsker. If the question was asked
+// on an older server, which recorded no askers, they are the keys of all signals of the execution.
+// In that case s must contain those keys.
 func askersOf(s *store.State, q *perdure.Question) []uuid.UUID {
 	if q.Askers != nil {
 		return q.Askers

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// endAttempt sets the new state of a task whose worker has reported the end of an attempt: ended,
-// or pending for another attempt.
+// endAttempt sets the new state of a task whose worker has reported the end of an attempt: the task
+// has ended, or waits for its next attempt.
 func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64) error {
 	if f.Error == nil {
 		if err := d.useContent(f.Result.Blob, uuid.Nil); err != nil {
@@ -84,7 +84,7 @@ func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdur
 		members["error"], members["code"] = t.Error.Message, t.Error.Code
 	}
 	d.taskEvent(event, t, members)
-	if d.x.Status == perdure.StatusCancelling { // the agent no longer uses a summary
+	if d.x.Status == perdure.StatusCancelling { // the agent no longer uses the summary that the task writes
 		d.compactionEnded(t, perdure.StatusCancelled)
 	}
 	return nil
@@ -94,13 +94,13 @@ func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdur
 // because the task probably crashes its workers.
 const maxLost = 10
 
-// loseAttempt decides about a task whose worker was lost during an attempt. The task runs again, or
+// loseAttempt handles the loss of the worker that ran an attempt of a task. The task runs again, or
 // it ends if OnLostReport is set or too many attempts were lost. A lost attempt does not count for
 // the retry policy.
 func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 	t.Uncounted++
 	t.Lost++
-	t.ClaimID = uuid.Nil // a late outcome is refused
+	t.ClaimID = uuid.Nil // the lost worker cannot report an outcome later
 	var err error
 	switch {
 	case t.Options.OnLost == perdure.OnLostReport:

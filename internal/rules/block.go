@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// chunk appends text to an open block of the log, as a record with the block's seq. The first chunk
-// of a block assigns the block's seq.
+// chunk appends text to an open block, as a record in the log with the block's seq. With its first
+// chunk, the block gets its seq.
 func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
 	d.s.Head.Nonce = d.s.Nonce
@@ -38,8 +38,8 @@ func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash)
 }
 
 // hash adds text to the running SHA-256 of a block. For a block of a LOCAL execution it stores sum
-// instead, the hash that the worker reported. The state of a running SHA-256 would contain the last
-// bytes in clear text.
+// instead, the hash that the worker reported, because the state of a running SHA-256 contains the
+// last bytes of the text.
 func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
 	if d.local() {
 		b.Digest = sum[:]
@@ -111,7 +111,7 @@ func (d *draft) sayClosed(b *store.Block) {
 	d.putBlock(b)
 }
 
-// putBlock adds a block's row to the changes, once.
+// putBlock adds a block's row to the changes. It replaces an earlier version of the row.
 func (d *draft) putBlock(b *store.Block) {
 	for i := range d.c.Blocks {
 		if d.c.Blocks[i].Key == b.Key {
@@ -197,9 +197,9 @@ func (d *draft) closeAgentBlocks() error {
 	return nil
 }
 
-// closeBlocksOf closes the open blocks of a task with the reason. Blocks of terminal output of an
-// ended task get the reason done instead: the tool has really written this output, whatever the
-// outcome of the task.
+// closeBlocksOf closes the open blocks of a task with the given reason. If the task has ended,
+// blocks of terminal output get the reason done instead: the tool has really written this output,
+// whatever the outcome of the task.
 func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID {
@@ -229,8 +229,8 @@ func (d *draft) keepText(t *perdure.Task) error {
 	return nil
 }
 
-// sortedBlocks returns the blocks in the order of their seqs, so that repeated runs of a decision
-// have the same result.
+// sortedBlocks returns the blocks in the order of their seqs. A function of this package that runs
+// again for the same command therefore makes the same changes.
 func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
 	all := make([]*store.Block, 0, len(blocks))
 	for _, b := range blocks {

@@ -16,10 +16,10 @@ type AloneWait struct {
 	Since     perdure.Time
 }
 
-// Claim claims a picked execution for the worker of a poll. Decision.Value is the execution's row
-// after the claim. If the execution must run alone on its worker and the worker has other
-// executions, nothing is claimed, and Decision.Value is an AloneWait. The claim's id is derived
-// from the request id.
+// Claim claims an execution, which the engine has picked, for the worker of the poll p. Its result
+// in Decision.Value is the execution's row after the claim. If the execution must run alone on its
+// worker and the worker has other executions, nothing is claimed, and the result is an AloneWait.
+// The claim's id is derived from the request id.
 func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) ||
@@ -43,13 +43,13 @@ type ClaimedTask struct {
 	Lease       perdure.TaskLease
 	Workspace   string
 	Traceparent string
-	// Task is set if the same decision created and claimed the task; it then equals the stored row.
-	// Otherwise, and in a repeated reply, it is nil.
+	// Task is set if the commit that created the task has also claimed it; it then equals the
+	// stored row. Otherwise, and in the reply to a repeated commit, it is nil.
 	Task *perdure.Task `json:"-"`
 }
 
-// ClaimTask claims a picked task for the worker of a poll. Decision.Value is a ClaimedTask. The
-// claim's id is derived from the request id.
+// ClaimTask claims a task, which the engine has picked, for the worker of the poll p. Its result in
+// Decision.Value is a ClaimedTask. The claim's id is derived from the request id.
 func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {
 		return nil, nil
@@ -84,18 +84,18 @@ func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded boo
 	}
 }
 
-// Handover describes a reserved slot of an open poll. The decision that wakes the execution may
-// claim it for the poll's worker.
+// Handover offers a slot of a waiting poll to an execution that a command is about to wake. The
+// function of this package that wakes the execution may claim it for the poll's worker.
 type Handover struct {
 	Poll  perdure.Poll
 	Claim uuid.UUID // id of the claim, if it is made
 	Kept  perdure.RetainedState
 	// Waited is how long the poll had waited when its slot was reserved.
 	Waited time.Duration
-	Whole  bool // Kept is not completely known: the claim must contain everything
+	Whole  bool // Kept is not completely known, so the reply must contain all data of the execution
 }
 
-// needs adds to n the rows that the decision about the handover reads. If h is nil, there are none.
+// needs adds to n the rows that handOver reads. If h is nil, there are none.
 func (h *Handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.Poll.WorkerID

@@ -9,10 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CommitAnswer is the reply to a commit, with ids instead of contents. It is stored with the
-// execution, so that a repeat of the commit gets the same reply.
+// CommitAnswer is the reply to a commit, with ids in place of tasks, questions and contents. It is
+// stored with the execution, so that a repeat of the commit gets the same reply.
 type CommitAnswer struct {
-	// Claim must be the first field, because LastCommit reads it without decoding the other fields.
+	// Claim is the id of the claim that made the commit. It must be the first field, because
+	// LastCommit reads it without decoding the other fields.
 	Claim      uuid.UUID               `json:"claim"`
 	Ended      perdure.Status          `json:"ended,omitempty"`
 	Suspended  bool                    `json:"suspended,omitempty"`
@@ -24,18 +25,18 @@ type CommitAnswer struct {
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
 	At         perdure.Time            `json:"at"`
 	Wait       *perdure.Wait           `json:"wait,omitempty"`
-	// Again reports whether the commit was a repeat. The claims in the reply may have been lost by
-	// now.
+	// Again reports whether the commit was a repeat. In that case, the leases of Claims may have
+	// ended by now.
 	Again bool `json:"-"`
 	// Holder is the worker that had the lease; uuid.Nil in the reply to a repeat.
 	Holder uuid.UUID `json:"-"`
-	// Records is the number of records in the log since the newest checkpoint. Only commits change
-	// it.
+	// Records is the number of records of steps and tasks since the newest checkpoint. Only commits
+	// change it.
 	Records int64 `json:"-"`
 }
 
-// CommitNeeds returns the state that the decision about a commit needs: the leaf of the
-// conversation, and the rows that the commit names.
+// CommitNeeds says which rows the engine must read into the store.State that it passes to Commit:
+// the leaf of the conversation, and the rows that the commit names.
 func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs {
 	var n store.Needs
 	if c.Outcome.Kind == perdure.OutcomeComplete || c.Outcome.Kind == perdure.OutcomeFail || c.Outcome.Kind == perdure.OutcomeCancelled {
@@ -89,9 +90,10 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	return n
 }
 
-// Commit stores a worker's commit to an execution. Decision.Value is a CommitAnswer; for a repeated
-// commit, it is the answer that was stored the first time. Errors: not_found, lease_lost, conflict,
-// invalid_argument, already_exists, idempotency_key_reused, payload_too_large, permission_denied.
+// Commit stores a worker's commit to an execution. Its result in Decision.Value is a CommitAnswer;
+// for a repeated commit, it is the one that was stored the first time. Errors: not_found,
+// lease_lost, conflict, invalid_argument, already_exists, idempotency_key_reused,
+// payload_too_large, permission_denied.
 func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judged JudgedTasks) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil {
@@ -108,7 +110,7 @@ func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judg
 	}
 	d := begin(s)
 	d.cfg, d.refs, d.judged = cfg, refs, judged
-	d.eraseInput() // the worker that commits has the input
+	d.eraseInput() // the worker has read the input before its first commit
 	a := CommitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
 	if x.WorkerID != nil {
 		a.Holder = *x.WorkerID
@@ -142,12 +144,12 @@ func LastCommit(x *perdure.Execution) perdure.CommitNumber {
 	return n
 }
 
-// answerClaim is the text before the claim id in a stored CommitAnswer. LastCommit reads only this
-// part, because the complete text may be large.
+// answerClaim is the beginning of a stored CommitAnswer, which ends where the claim id begins.
+// LastCommit reads only this beginning and the claim id, because the complete text may be large.
 const answerClaim = `{"claim":"`
 
-// AnswerPrefix returns the first bytes of the stored CommitAnswer of a commit. If the claim id is
-// unknown, it returns "", which is a prefix of any answer.
+// AnswerPrefix returns the first bytes of the CommitAnswer that is stored for the commit n. If the
+// claim id in n is unknown, it returns "", which is a prefix of any text.
 func AnswerPrefix(n perdure.CommitNumber) string {
 	if n.ClaimID == uuid.Nil {
 		return ""
@@ -155,7 +157,7 @@ func AnswerPrefix(n perdure.CommitNumber) string {
 	return answerClaim + n.ClaimID.String()
 }
 
-// repeatedAnswer returns the stored CommitAnswer if the same commit was stored before. Commit calls
+// repeatedAnswer returns the stored CommitAnswer of a commit that was stored before. Commit calls
 // it before it checks the fence, so that a worker whose lease has ended still gets the reply to its
 // last commit. After a restore from a backup, a commit of another claim can have the same fence and
 // number, but not the same claim id. Error: lease_lost, if the claim ids differ.
@@ -171,8 +173,8 @@ func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, erro
 	return Answer(a), nil
 }
 
-// checkTurn checks the commit's lease and number. A cancelling execution accepts only a commit that
-// ends it.
+// checkTurn checks that the commit may be stored now: its lease is valid, and its number is the
+// next one. A cancelling execution accepts only a commit that ends it.
 func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	if !HeldBy(x, c.Lease) {
 		return leaseLost(x.ID)
@@ -192,7 +194,8 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 }
 
 // apply writes everything but the outcome of a commit, in a fixed order: block ends, signals,
-// entries, steps, decisions, questions, tasks, cancels, events, checkpoint.
+// entries, steps, reports about stored answers to questions, questions, tasks, cancels, events,
+// checkpoint.
 func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compactionNeeds returns the ids of the entries that checkCompaction reads.
+// compactionNeeds returns the ids of the entries that checkCompaction reads, if e is a compaction.
 func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 	if e.Type != perdure.EntryCompaction {
 		return nil
@@ -24,11 +24,12 @@ func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 	return append(needs, c.Pinned...)
 }
 
-// checkCompaction checks that a compaction covers whole turns of this execution. No tool call may
-// be open at the last covered entry. The compaction must keep the conversation from the next entry
-// on, and may pin only messages of the user or the system. A compaction that a client sent may be
-// the first entry; it then covers nothing. checkCompaction returns the covered range; nil if it is
-// empty or if the entry is no compaction. Error: invalid_transcript.
+// checkCompaction checks that a compaction covers whole turns (a model call and the results of its
+// tools) of this execution. No tool call may be open at the last covered entry. The compaction must
+// keep the conversation from the next entry on, and may pin only messages of the user or the
+// system. A compaction that a client sent may be the first entry; it then covers nothing.
+// checkCompaction returns the covered range; nil if it is empty or if the entry is no compaction.
+// Error: invalid_transcript.
 func (d *draft) checkCompaction(e perdure.NewEntry, parent *perdure.EntryHead) (*perdure.CompactionRange, error) {
 	if e.Type != perdure.EntryCompaction {
 		return nil, nil

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestCheckCompaction checks that compactions are refused that cover less than whole turns, or that
-// name entries which are not on one path of the conversation.
+// TestCheckCompaction checks that a compaction is refused if it cuts a turn (a model call and the
+// results of its tools) in two, or if it names entries that are not on one path of the
+// conversation.
 func TestCheckCompaction(t *testing.T) {
 	head := func(role perdure.Role, open ...string) perdure.EntryHead {
 		return perdure.EntryHead{ID: uuid.New(), Type: perdure.EntryMessage, Role: role, Open: open}

@@ -12,11 +12,12 @@ import (
 // question, or as any JSON if Entry and Question are uuid.Nil.
 type CheckedRef struct{ Blob, Entry, Question uuid.UUID }
 
-// CheckedRefs contains the results of the checks of uploaded contents before a decision. The value
-// is nil for a valid content, and otherwise the error with which the decision refuses the content.
+// CheckedRefs contains the results of the checks of uploaded contents, which the engine makes
+// before it calls a function of this package. The value is nil for a valid content. Otherwise it is
+// the error with which the function refuses the content.
 type CheckedRefs map[CheckedRef]error
 
-// useContent makes an uploaded content part of the commit, if it has passed its check. The
+// useContent adds an uploaded content to the commit, if the content has passed its check. The
 // parameter entry is the id of the entry with the content, or uuid.Nil. Errors: conflict, if the
 // upload was incomplete at the check; the error of the check.
 func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
@@ -26,8 +27,8 @@ func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
 	return d.useChecked(CheckedRef{Blob: ref.ID, Entry: entry}, ref)
 }
 
-// useChecked makes an uploaded content part of the commit, if it passed the check of this use. Errors:
-// as for useContent.
+// useChecked adds an uploaded content to the commit, if the content has passed the check of this
+// use. Errors: as for useContent.
 func (d *draft) useChecked(use CheckedRef, ref *perdure.BlobRef) error {
 	err, read := d.refs[use]
 	if !read {
@@ -39,9 +40,9 @@ func (d *draft) useChecked(use CheckedRef, ref *perdure.BlobRef) error {
 	return d.useBlob(ref)
 }
 
-// useBlob makes an uploaded blob part of the commit. A content of a LOCAL execution is not
-// uploaded; only its reference is stored. Error: conflict, if the upload is incomplete or differs
-// from the reference.
+// useBlob adds an uploaded blob to the commit, which then owns it. A content of a LOCAL execution
+// is not uploaded; only its reference is stored. Error: conflict, if the upload is incomplete or
+// differs from the reference.
 func (d *draft) useBlob(ref *perdure.BlobRef) error {
 	if ref == nil {
 		return nil
@@ -61,8 +62,8 @@ func notWhole(blob uuid.UUID) error {
 	return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", blob)
 }
 
-// uploaded makes a content that a client uploaded part of the command, and returns a reference to
-// the content. Error: invalid_argument, if the upload is incomplete.
+// uploaded adds a content that a client has uploaded to the changes of the client's command, and
+// returns a reference to the content. Error: invalid_argument, if the upload is incomplete.
 func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil
@@ -91,8 +92,9 @@ func ChunkNeeds(x *perdure.Execution, owner perdure.BlobOwner, blob uuid.UUID) s
 	return n
 }
 
-// AppendChunk appends a piece to an uploaded content. Decision.Value is the hash of the content so
-// far. Errors: not_found, execution_ended, lease_lost, conflict, rate_limited.
+// AppendChunk appends a piece to an uploaded content. The parameter at is the offset of the piece
+// in bytes. Its result in Decision.Value is the hash of the content so far. Errors: not_found,
+// execution_ended, lease_lost, conflict, rate_limited.
 func AppendChunk(s *store.State, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (*store.Changes, error) {
 	if err := checkOwner(s, owner); err != nil {
 		return nil, err

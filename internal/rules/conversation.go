@@ -15,8 +15,8 @@ const (
 	maxPendingBytes = 8 << 20
 )
 
-// ConversationPlace is the state of a conversation when it was read. A decision on it returns
-// conflict if another response has begun or items were added since.
+// ConversationPlace is the state of a conversation when a caller read it. If another response has
+// begun or items were added since, a change that is based on this state fails with conflict.
 type ConversationPlace struct {
 	ID string
 	// Response is the id that the conversation's next response will have. Items is the number of
@@ -25,9 +25,9 @@ type ConversationPlace struct {
 	Items    int
 }
 
-// ConversationTurn makes a start or a signal begin the next response of a conversation. The begin
-// of the response deletes the conversation's pending items, so the caller must have put them into
-// the input of the start or signal.
+// ConversationTurn makes a start or a signal begin the next response of a conversation. The
+// response's pending items are deleted when it begins, so the caller must have put them into the
+// input of the start or signal.
 type ConversationTurn struct {
 	ConversationPlace
 }
@@ -39,8 +39,8 @@ func (t *ConversationTurn) needs(n *store.Needs) {
 }
 
 // begin records that the next response of the conversation has begun. If execution is not nil, the
-// conversation continues in this new execution. next is the id that the response after it will
-// have. If t is nil, begin does nothing. Errors: not_found, conflict.
+// conversation continues in this new execution. The parameter next is the id of the response after
+// the one that begins. If t is nil, begin does nothing. Errors: not_found, conflict.
 func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) error {
 	if t == nil {
 		return nil
@@ -57,8 +57,8 @@ func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) er
 	return nil
 }
 
-// standing returns the stored conversation if it is still in the state p, in which the caller has
-// read it. Errors: not_found, conflict.
+// standing returns the stored conversation if it has not changed since the caller read it as p.
+// Errors: not_found, conflict.
 func (p ConversationPlace) standing(s *store.State) (*store.Conversation, error) {
 	row := s.Conversation
 	if row == nil {
@@ -88,7 +88,8 @@ func (c Config) CheckPending(row *store.Conversation) error {
 }
 
 // KeyedExecution looks up the execution that an earlier request with the idempotency key started.
-// Decision.Value is a *uuid.UUID, nil if there is none. Error: idempotency_key_reused.
+// Its result in Decision.Value is a *uuid.UUID, nil if there is none. Error:
+// idempotency_key_reused.
 func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Changes, error) {
 	known := s.Idempotency
 	switch {
@@ -100,11 +101,11 @@ func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Chang
 	return Answer(&known.Execution), nil
 }
 
-// CreateConversation stores a new conversation with its first items. Decision.Value is the
-// conversation's row. Error: rate_limited.
+// CreateConversation stores a new conversation with its first items. Its result in Decision.Value
+// is the conversation's row. Error: rate_limited.
 func CreateConversation(s *store.State, row store.Conversation, items []json.RawMessage) (*store.Changes, error) {
 	if s.Conversation != nil {
-		return Answer(s.Conversation), nil // the store repeats a decision whose outcome is unknown
+		return Answer(s.Conversation), nil // the store runs a command again if the outcome of its transaction is unknown
 	}
 	if err := roomToStore(s, row.Bytes); err != nil {
 		return nil, err
@@ -115,8 +116,8 @@ func CreateConversation(s *store.State, row store.Conversation, items []json.Raw
 	return ch, nil
 }
 
-// SetConversationMetadata replaces the metadata of a conversation. Decision.Value is the
-// conversation's row. Errors: not_found, rate_limited.
+// SetConversationMetadata replaces the metadata of a conversation. Its result in Decision.Value is
+// the conversation's row. Errors: not_found, rate_limited.
 func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage) (*store.Changes, error) {
 	if s.Conversation == nil {
 		return nil, noConversation(id)
@@ -132,8 +133,9 @@ func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage
 	return ch, nil
 }
 
-// AddToConversation appends pending items to a conversation. The parameter more is their total size
-// in bytes. The parameter mark identifies the request, so that a repeated request changes nothing.
+// AddToConversation appends pending items to a conversation. The parameter at is the conversation
+// as the caller read it. The parameter more is the total size of the items in bytes. The parameter
+// mark identifies the request, so that a repeated request changes nothing. The result in
 // Decision.Value is the conversation's row. Errors: not_found, conflict, rate_limited,
 // payload_too_large, invalid_argument.
 func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items []json.RawMessage, more int64, mark string) (*store.Changes, error) {
@@ -157,8 +159,8 @@ func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items [
 	return ch, nil
 }
 
-// DeleteConversation deletes a conversation with its pending items. Decision.Value is the
-// conversation's row. Error: not_found.
+// DeleteConversation deletes a conversation with its pending items. Its result in Decision.Value is
+// the conversation's row before the deletion. Error: not_found.
 func DeleteConversation(s *store.State, id string) (*store.Changes, error) {
 	if s.Conversation == nil {
 		return nil, noConversation(id)

@@ -12,26 +12,26 @@ import (
 // the end of a claim changes a score. A checkpoint changes none, because an agent that repeats
 // "checkpoint, then break" makes no progress.
 //
-// A claim ends well when it suspends or ends the execution. If the worker keeps the goroutine of a
-// suspended execution, each suspend still ends a claim, and each wake-up makes a new one. If the
-// wait of a suspend is met already, the claim continues. A released claim changes no score.
+// A claim ends well when it suspends or ends the execution. This is also so if the worker keeps the
+// goroutine of the suspended execution: the wake-up makes a new claim. A suspend whose wait is met
+// already does not end the claim. A released claim changes no score.
 const (
-	// badEnd is added to the score of the cause when a claim ends with a panic, a lost lease or an
-	// unfit worker. goodEnd is subtracted from all scores when a claim ends well.
+	// badEnd is added to one score when a claim ends with a panic, a lost lease or an unfit worker.
+	// goodEnd is subtracted from all scores when a claim ends well.
 	badEnd, goodEnd = 2, 1
-	// maxPanicScore and maxLostScore are the scores that fail the execution: after three panics in
-	// a row, or after ten lost or ten unfit workers.
+	// maxPanicScore and maxLostScore are the scores at which the execution fails: after three
+	// panics in a row, or after ten lost or ten unfit workers.
 	maxPanicScore, maxLostScore = 6, 20
 	// maxPause is the maximum pause after a claim that ended badly.
 	maxPause = time.Minute
 )
 
-// mustBeAlone reports whether so many workers were lost while they ran the execution that its next
-// worker must have no other execution.
+// mustBeAlone reports whether the next worker of the execution must have no other execution,
+// because many workers were lost while they ran this one.
 func mustBeAlone(x *perdure.Execution) bool { return x.Crashes >= store.AloneScore }
 
-// pauseAfter returns the pause after a claim whose bad end raised the score to the given value: 1
-// s, doubled at each bad end in a row, and at most maxPause.
+// pauseAfter returns the pause after a claim that ended badly and has raised a score to the given
+// value: 1 s, doubled at each bad end in a row, and at most maxPause.
 func pauseAfter(score int) time.Duration {
 	n := min(score/badEnd-1, 6) // 64 s exceeds maxPause
 	return min(time.Second<<n, maxPause)
@@ -56,16 +56,16 @@ func (d *draft) endedWell() {
 // claimFailure describes a claim that ended badly.
 type claimFailure struct {
 	score   *int // a score of the execution's row
-	most    int  // the score that fails the execution
+	most    int  // the score at which the execution fails
 	pause   func(score int) time.Duration
 	code    perdure.Code
 	message string
 	woke    perdure.WakeReason
 }
 
-// endedBadly adds badEnd to the score of the failure. If the score reaches its maximum, a RUNNING
-// execution fails. Otherwise the execution can be claimed again after a pause. An execution that is
-// being cancelled becomes CANCELLED.
+// endedBadly ends a claim that has failed, and adds badEnd to the score of the failure. If the
+// score reaches its maximum, a RUNNING execution fails. Otherwise the execution can be claimed
+// again after a pause. An execution that is being cancelled becomes CANCELLED.
 func (d *draft) endedBadly(end claimFailure) (*store.Changes, error) {
 	*end.score += badEnd
 	if *end.score >= end.most && d.x.Status == perdure.StatusRunning {

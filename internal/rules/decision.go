@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Decision is the result of a function of this package: a value for the caller, and the effects
-// that the engine applies after the commit.
+// Decision is the part of the result of a function of this package that is not stored: a value for
+// the caller, and the effects that the engine applies after the commit. It is in the field Answer
+// of the changes.
 type Decision struct {
 	Value any
 	Hints []Hint
@@ -18,13 +19,13 @@ type Decision struct {
 	Seen  []Observation
 	// Growth, if set, contains all additions to the log that the hints announce.
 	Growth *Growth
-	Woken  *Woken // the claim that the decision made for a handover or a reply
+	Woken  *Woken // the claim that the function made for the worker of a Handover or of the request itself
 }
 
 // Answer returns changes that store nothing and contain only a value for the caller.
 func Answer(value any) *store.Changes { return &store.Changes{Answer: &Decision{Value: value}} }
 
-// HintKind determines what subscribers should read again after a hint.
+// HintKind is the kind of a hint. It determines what the receivers of the hint should read again.
 type HintKind int
 
 const (
@@ -50,29 +51,30 @@ type Hint struct {
 	Worker    uuid.UUID
 }
 
-// Growth is the addition of a commit to a log.
+// Growth contains the records that one commit adds to a log.
 type Growth struct {
 	Execution uuid.UUID
 	Head      store.Head       // head of the log after the addition
 	Records   []perdure.Record // added records, as the store returns them
 }
 
-// Freed describes a place for a running task that an ended attempt no longer uses, so that another
-// task can run. Places are limited for each queue and each concurrency key.
+// Freed says that an ended attempt no longer counts for the limits of running tasks, so that
+// another task can run. Each queue and each concurrency key can have such a limit.
 type Freed struct {
 	Org, Queue string
 	Keyed      bool // the task has a concurrency key
 }
 
-// LiveContent is the content of a log record, if the log stores the record without its content. Pos
-// is the record's position. Only live readers get the content.
+// LiveContent is the content of a log record that the log stores without it, and the record's
+// position Pos. Only live readers get the content.
 type LiveContent struct {
 	Pos     int64
 	Content []byte
 }
 
-// Woken is the claim of an execution that a decision has both woken and claimed. Its fields are the
-// data about the claim that the decision has in memory, so that the engine need not read them.
+// Woken is the claim of an execution that one function of this package has both woken and claimed.
+// Its fields are the data about the claim that are in memory, so that the engine need not read
+// them.
 type Woken struct {
 	Execution perdure.Execution
 	// Kept is the state of the execution's suspended goroutine, which the worker keeps in memory.
@@ -81,7 +83,7 @@ type Woken struct {
 	Task   *perdure.Task   // the task whose end by this worker woke the execution, without contents; may be nil
 	Signal *perdure.Signal // the signal that woke the execution, with its value; may be nil
 	Waited time.Duration   // how long the poll that returns the claim had waited
-	Again  bool            // the claim was made before, and the reply is repeated
+	Again  bool            // the claim was made by an earlier request, which this one repeats
 	Ended  bool            // the poll asked for the ended tasks and steps
 }
 

@@ -64,7 +64,7 @@ func TestDeliveriesHoldNoText(t *testing.T) {
 	}
 }
 
-// TestEventIDs checks that an event keeps its id when the decision is repeated, and that ids of
+// TestEventIDs checks that an event has the same id if its record is made again, and that ids of
 // different events differ and increase with time.
 func TestEventIDs(t *testing.T) {
 	x, other := uuid.New(), uuid.New()

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// draft collects the changes that one decision makes to an execution and its log, until done
-// returns them.
+// draft collects the changes that one call of a function of this package makes to an execution and
+// its log, until done returns them.
 type draft struct {
 	s      *store.State
 	cfg    Config
@@ -22,16 +22,16 @@ type draft struct {
 	seen   []Observation      // events for metrics, sent after the commit
 	tasks  map[uuid.UUID]bool // ids of the tasks that are in c.Tasks already
 	refs   CheckedRefs        // results of the checks of uploaded contents
-	judged JudgedTasks        // new tasks that need a clearance
-	woken  *Woken             // set if the decision makes a claim; done sets its execution
+	judged JudgedTasks        // new tasks that need a clearance, with the results of the policies
+	woken  *Woken             // set if the function makes a claim; done sets its field Execution
 }
 
 func begin(s *store.State) *draft {
 	return &draft{s: s, x: s.Execution, tasks: map[uuid.UUID]bool{}}
 }
 
-// done returns the changes of the decision, completed with the execution's row, the log's head and
-// the hints. The parameter value becomes Decision.Value.
+// done returns the collected changes, completed with the execution's row, the log's head and the
+// hints. The parameter value becomes Decision.Value.
 func (d *draft) done(value any) *store.Changes {
 	if len(d.c.Records) > 0 {
 		head := d.s.Head
@@ -50,7 +50,8 @@ func (d *draft) done(value any) *store.Changes {
 	return &d.c
 }
 
-// doneLog completes changes that concern only the log, not the execution's row.
+// doneLog returns the collected changes like done, if they concern only the log and not the
+// execution's row.
 func (d *draft) doneLog(value any) *store.Changes {
 	answer := &Decision{Value: value, Live: d.live}
 	if len(d.c.Records) > 0 {
@@ -65,8 +66,8 @@ func (d *draft) doneLog(value any) *store.Changes {
 	return &d.c
 }
 
-// growth returns the additions to the log if all of them are chunks of blocks that a read of the
-// store would return in the same form. Otherwise it returns nil.
+// growth returns the additions to the log if all of them are chunks of blocks, and a read of the
+// store would return them in the same form. Otherwise it returns nil.
 func (d *draft) growth() *Growth {
 	if d.local() {
 		return nil
@@ -130,12 +131,12 @@ func (d *draft) task(t *perdure.Task) {
 	d.s.Tasks[t.ID] = t
 }
 
-// derive returns an id that depends only on another id and a label. A repeated decision or request
+// derive returns an id that depends only on another id and a label. A repeated command or request
 // therefore gets the same id.
 func derive(from uuid.UUID, label string) uuid.UUID { return uuid.NewSHA1(from, []byte(label)) }
 
-// sortedTasks returns the tasks, oldest first. The fixed order makes repeated runs of a decision
-// equal.
+// sortedTasks returns the tasks, oldest first. A function of this package that runs again for the
+// same command therefore makes the same changes.
 func sortedTasks(tasks map[uuid.UUID]*perdure.Task) []*perdure.Task {
 	all := make([]*perdure.Task, 0, len(tasks))
 	for _, t := range tasks {

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// EndNeeds returns the state that is needed to decide the end of an execution.
+// EndNeeds says which rows the engine must read into the store.State for a function that may end
+// the execution.
 func EndNeeds(x *perdure.Execution) store.Needs {
 	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true, CallNames: true, Blobs: inputBlobs(x)}
 	needs.OpenQuestions = x != nil && x.OpenQuestions > 0
@@ -24,8 +25,8 @@ func EndNeeds(x *perdure.Execution) store.Needs {
 const notBegun = "cancelled: the execution is being cancelled"
 
 // Cancel ends a PENDING or WAITING execution. A RUNNING one becomes CANCELLING: its worker has
-// CancelGrace to end it, and its pending tasks are cancelled. Decision.Value is true. If the
-// execution has ended, the changes are nil. Error: not_found.
+// CancelGrace to end it, and its pending tasks are cancelled. The result in Decision.Value is true.
+// If the execution has ended, the changes are nil. Error: not_found.
 func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -127,9 +128,8 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
 }
 
-// compactionEnded appends the event that a compaction failed, if the cancelled task was to write
-// its summary. Normally the agent emits this event, but it cannot do so after the end of its
-// execution.
+// compactionEnded appends the event that a compaction failed, if the task t was to write its
+// summary. Normally the agent emits this event, but it cannot do so after the end of its execution.
 func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
 	if t.Options.Compacts == "" {
 		return

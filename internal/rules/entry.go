@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// appendAll appends entries to the conversation. If an entry with the same key is stored, it uses
-// the stored entry instead, also as the parent of the entries that follow.
+// appendAll appends entries to the conversation. If an entry with the same key is stored, that
+// entry is used in place of the new one, also as the parent of the entries that follow.
 func (d *draft) appendAll(entries []perdure.NewEntry, a *CommitAnswer) error {
 	for _, e := range entries {
 		if e.ParentID != nil {
@@ -85,7 +85,7 @@ func (d *draft) append(e perdure.NewEntry) error {
 	return nil
 }
 
-// repeated returns nil if the entry equals the stored entry known, which has the same id. Error:
+// repeated returns nil if the new entry e equals known, the stored entry with the same id. Error:
 // already_exists, if they differ.
 func (d *draft) repeated(e perdure.NewEntry, known perdure.EntryHead) error {
 	if known.Hash == contentHash(e) && known.Role == e.Role && known.Type == e.Type {

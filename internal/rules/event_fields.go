@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fields encodes the members of an event like encoding/json, but faster. Most commands write such
-// an event, and the committer waits for the encoding.
+// fields encodes the members of an event like encoding/json, but faster. Most commands write an
+// event with members, and the committer waits while they are encoded.
 func fields(members map[string]any) json.RawMessage {
 	var room [8]string
 	names := slices.AppendSeq(room[:0], maps.Keys(members))

@@ -11,7 +11,7 @@ type TaskEnd struct {
 	perdure.TaskFinish
 	Refs   CheckedRefs
 	Jitter float64 // from 0 to 1, for the pause before the next attempt
-	// Draining reports whether the worker must get no new claims until its current claims have
+	// Draining reports whether the worker may get no new claims before the claims that it has have
 	// ended.
 	Draining bool
 	// Paused are the paused queues of the execution's org.
@@ -36,9 +36,9 @@ func FinishNeeds(f TaskEnd) store.Needs {
 }
 
 // Finish ends an attempt of a task, and wakes the execution if the end of the task meets the
-// execution's wait. If the finishing worker keeps the execution's goroutine, or if an open poll has
-// reserved a slot for it, the decision also claims the execution, and Decision.Woken is the claim.
-// Errors: not_found, lease_lost, conflict, invalid_argument.
+// execution's wait. It also claims the execution, as Decision.Woken, in two cases: the worker that
+// ran the task keeps the execution's goroutine, or an open poll has reserved a slot for the
+// execution. Errors: not_found, lease_lost, conflict, invalid_argument.
 func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	t := s.Tasks[f.Lease.TaskID]
 	if s.Execution == nil || t == nil {
@@ -80,13 +80,14 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// wakeClaim returns the claim id of an execution that the end of an attempt woke. The id is derived
-// from the attempt's claim id, so that a repeated request finds the claim.
+// wakeClaim returns the id of the claim that Finish makes when the end of an attempt wakes the
+// execution. The id is derived from the attempt's claim id, so that a repeated request finds the
+// claim.
 func wakeClaim(l perdure.TaskLease) uuid.UUID { return derive(l.ClaimID, "wake") }
 
-// repeatedFinish replies to a repeated request like the first time. The reply contains the claim
-// that the first request made, as long as that claim is valid. Error: lease_lost, if the task was
-// cancelled or interrupted.
+// repeatedFinish returns the same reply to a repeated request as to the first one. The reply
+// contains the claim that the first request made, as long as that claim is valid. Error:
+// lease_lost, if the task was cancelled or interrupted.
 func repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure.Task) (*store.Changes, error) {
 	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
 		return nil, taskLeaseLost(t.ID)

@@ -28,7 +28,8 @@ func keyOf(f perdure.Frame) perdure.BlockKey {
 	return perdure.BlockKey{Attempt: f.AgentLease.Fence, Block: f.Block}
 }
 
-// AppendFrames appends the frames of one execution to its log, in order. Decision.Value is a
+// AppendFrames appends frames of one execution to its log, in order. A frame is an event, or a
+// piece of the text of a block, that a worker sends. The result in Decision.Value is a
 // []perdure.FrameReply. The reply to a refused frame contains its error; the other frames are
 // stored.
 func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error) {
@@ -49,8 +50,8 @@ func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error
 }
 
 // frame stores one frame, and returns the stored length of its block. Bytes of the frame that are
-// stored already are skipped. A repeated event changes nothing. A frame that begins after the
-// stored length changes nothing either, because the bytes between are missing.
+// stored already are skipped, and an event that is stored already changes nothing. A frame that
+// begins after the stored length changes nothing either, because the bytes between are missing.
 func (d *draft) frame(f perdure.Frame) (int64, error) {
 	if f.Lease != nil && !TaskHeldBy(d.s.Tasks[f.Lease.TaskID], *f.Lease) {
 		return 0, taskLeaseLost(f.Lease.TaskID)

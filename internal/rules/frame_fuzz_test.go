@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzFrames sends a text in pieces that overlap, repeat or leave gaps, as the parameter plan
-// describes. It checks that the stored text is always a prefix of the text, and that the missing
+// describes. It checks that what is stored is always a prefix of the text, and that the missing
 // part can then be sent.
 func FuzzFrames(f *testing.F) {
 	f.Add("hello world", []byte{0, 5, 3, 9, 20, 1})
@@ -50,7 +50,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// assembly builds a block from the decisions about its frames.
+// assembly sends the frames of one block to AppendFrames and keeps the resulting state.
 type assembly struct {
 	*testing.T
 	s     *store.State
@@ -67,7 +67,7 @@ func newAssembly(t *testing.T) *assembly {
 	}}
 }
 
-// send runs the decision about a frame, and returns the stored length of the block.
+// send sends a frame to AppendFrames, and returns the stored length of the block.
 func (a *assembly) send(offset int64, text string, last bool) int64 {
 	a.Helper()
 	changes, err := AppendFrames(a.s, []perdure.Frame{

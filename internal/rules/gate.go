@@ -8,19 +8,19 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// JudgedTask is a new task that needs a clearance, with the decision of the policies about it. The
-// server computes both fields from the bytes of the task's input and from the policies that were
-// frozen at the start.
+// JudgedTask is what the approval policies say about a new task that needs a clearance. The server
+// computes both fields from the bytes of the task's input and from the policies as they were at the
+// start of the execution.
 type JudgedTask struct {
 	// Details is the hash of the tool call, as perdure.DetailsHash returns it.
 	Details perdure.Hash
-	// Judged is the decision of the policies about the call.
+	// Judged says what the policies allow for the call.
 	Judged perdure.Judgement
 }
 
-// JudgedTasks contains judged tasks by the index of the task in its commit. The map is not keyed by
-// the task's key, because two tasks of a commit may have the same key and different inputs, of
-// which only the first is stored.
+// JudgedTasks contains judged tasks by their indexes in the commit. The key is not the task's key,
+// because two tasks of a commit may have the same key and different inputs, of which only the first
+// is stored.
 type JudgedTasks map[int]JudgedTask
 
 // clearanceNeeds adds to n the questions that the clearances of a commit name.
@@ -32,8 +32,9 @@ func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// pass checks that the clearance of a new task permits the task. If the clearance names a question,
-// pass records the task in that question. Error: permission_denied.
+// pass checks that the clearance of the new task n permits it. The parameter at is the index of n
+// in its commit. If the clearance names a question, pass records the task in that question. Error:
+// permission_denied.
 func (d *draft) pass(at int, n perdure.NewTask) error {
 	if !d.x.Gate.Guards(n.Kind) {
 		return nil
@@ -65,7 +66,7 @@ func (d *draft) pass(at int, n perdure.NewTask) error {
 }
 
 // passLocal checks the clearance of a task of a LOCAL execution. The calls and the policies are on
-// the worker, which decides whether a policy allows a call. A question permits exactly the input
+// the worker, which determines whether a policy allows a call. A question permits exactly the input
 // whose hash was approved.
 func (d *draft) passLocal(n perdure.NewTask, refuse func(string) error) error {
 	if n.Clearance.Rule != nil {
@@ -94,8 +95,8 @@ func (d *draft) approval(n perdure.NewTask, refuse func(string) error) (*perdure
 	return q, nil
 }
 
-// passBy checks that the question with the id permits the task, and records the task in the
-// question.
+// passBy checks that the approved question with the id permits the task n, and records the task in
+// the question.
 func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse func(string) error) error {
 	q, err := d.approval(n, refuse)
 	if err != nil {
@@ -116,7 +117,7 @@ func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse
 // permit records the task in the question that permits it. One approval permits one task.
 func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(string) error) error {
 	task := perdure.TaskID(n.Key)
-	if q.TaskID != nil { // a task with a renewed key is a different task
+	if q.TaskID != nil { // also if that was the task with the same key that n replaces
 		return refuse("question " + q.ID.String() + " permitted a task already")
 	}
 	q.TaskID = &task

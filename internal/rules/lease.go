@@ -22,7 +22,8 @@ func HeldBy(x *perdure.Execution, l perdure.Lease) bool {
 	return x != nil && x.Status.Held() && x.Fence == l.Fence && x.ClaimID == l.ClaimID
 }
 
-// leaseLost returns the error for a lease that has ended or was taken by another claim.
+// leaseLost returns the error of a request with a lease that has ended or that another claim has
+// replaced.
 func leaseLost(x uuid.UUID) error {
 	return perdure.Errorf(perdure.LeaseLost, "the lease on execution %s is over", x)
 }
@@ -31,7 +32,7 @@ func leaseLost(x uuid.UUID) error {
 // uuid.Nil, so that further requests of the former holder are refused.
 func (d *draft) dropLease() {
 	if d.x.WorkerID != nil && mustBeAlone(d.x) {
-		d.hint(Hint{Kind: HintRecheck}) // its worker may hold other executions again
+		d.hint(Hint{Kind: HintRecheck}) // the worker may claim other executions again
 	}
 	d.x.WorkerID = nil
 	d.x.ClaimID = uuid.Nil
@@ -39,20 +40,22 @@ func (d *draft) dropLease() {
 	d.x.Embedded = false
 }
 
-// tellHolder adds a hint to the worker that has claimed the execution, so that the worker sends a
-// heartbeat and learns the news. It must be called before the lease is dropped.
+// tellHolder adds a hint to the worker that has claimed the execution. The worker then sends a
+// heartbeat, and learns from the reply that something has changed. tellHolder must be called before
+// the lease is dropped.
 func (d *draft) tellHolder() { d.tellWorker(d.x.WorkerID) }
 
-// tellTaskHolder adds a hint to the worker that runs the task, so that the worker sends a heartbeat
-// and learns the news. It must be called before the task's status changes.
+// tellTaskHolder adds a hint to the worker that runs the task. The worker then sends a heartbeat,
+// and learns from the reply that something has changed. tellTaskHolder must be called before the
+// task's status changes.
 func (d *draft) tellTaskHolder(t *perdure.Task) {
 	if t.Status == perdure.TaskRunning {
 		d.tellWorker(t.WorkerID)
 	}
 }
 
-// tellWorker adds a hint to a worker, unless the decision has one for it already: one heartbeat
-// returns all news.
+// tellWorker adds a hint to a worker, unless there is one already. One is enough, because the reply
+// to one heartbeat covers all claims of the worker.
 func (d *draft) tellWorker(worker *uuid.UUID) {
 	if worker == nil {
 		return
@@ -75,7 +78,7 @@ func taskLeaseLost(id uuid.UUID) error {
 // RenewNeeds says which rows the engine must read into the store.State that it passes to RenewLease.
 func RenewNeeds(*perdure.Execution) store.Needs { return store.Needs{Patterns: []string{"**"}} }
 
-// RenewLease renews a lease on an execution. Decision.Value is a perdure.AgentBeat.
+// RenewLease renews a lease on an execution. Its result in Decision.Value is a perdure.AgentHeartbeatReply.
 func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, lease) {
 		return Answer(perdure.AgentHeartbeatReply{Lost: true}), nil
@@ -88,7 +91,7 @@ func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes
 }
 
 // RenewTask renews a lease on a task and records the progress and the signs of life of its code.
-// Decision.Value is a perdure.TaskBeatReply.
+// Its result in Decision.Value is a perdure.TaskBeatReply.
 func RenewTask(s *store.State, cfg Config, beat perdure.TaskHeartbeat) (*store.Changes, error) {
 	t := s.Tasks[beat.Lease.TaskID]
 	if !TaskHeldBy(t, beat.Lease) {

@@ -7,7 +7,7 @@ import (
 )
 
 // fits reports whether the limits of the task's concurrency key and of its queue allow one more
-// running task. The state must contain the numbers of running tasks of this key and this queue.
+// running task. The state s must contain the numbers of running tasks of this key and this queue.
 func (c Config) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := c.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
 		return false
@@ -29,7 +29,7 @@ func (c Config) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 }
 
 // occupy adds one to the numbers of running tasks of the task's concurrency key and queue, because
-// this decision has claimed the task.
+// the draft has claimed the task. Later tasks of the same commit are compared with these numbers.
 func (d *draft) occupy(t *perdure.Task) {
 	count := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -44,7 +44,7 @@ func (d *draft) occupy(t *perdure.Task) {
 	}
 }
 
-// queueUp adds one to the numbers of waiting tasks of the task's concurrency key and queue.
+// queueUp records in the state that a task waits for the task's concurrency key and queue.
 func (d *draft) queueUp(t *perdure.Task) {
 	mark := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -59,14 +59,13 @@ func (d *draft) queueUp(t *perdure.Task) {
 	}
 }
 
-// free records that the task no longer uses a place of its queue and key, because its attempt has
-// ended or the task no longer waits.
+// free records that the task no longer counts for the limits of its queue and key, because its
+// attempt has ended or the task no longer waits.
 func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds adds to n the queues and keys whose numbers of tasks the decision about a commit
-// needs.
+// limitNeeds adds to n the queues and concurrency keys whose numbers of tasks Commit reads.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
 	if x == nil || commit.Offer.Slots == 0 {
 		return
@@ -83,9 +82,9 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 }
 
 // limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
-// none. The limits apply to requests from outside: starts, messages and uploads. The limits never
-// refuse the work of a running execution, so that no limit stops an execution halfway. A key's use
-// may therefore exceed a limit. As long as it does, requests are refused. See
+// none. The limits apply to requests from outside: starts, messages and uploads. They never refuse
+// the work of a running execution, so that no limit stops an execution halfway. The use of a key
+// may therefore exceed a limit; as long as it does, requests are refused. See
 // docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
@@ -100,8 +99,8 @@ func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }
 
-// roomToStore checks that the API key's limit of stored bytes allows a number of additional bytes,
-// the parameter more. Error: rate_limited.
+// roomToStore checks that the API key's limit of stored bytes allows additional bytes, whose number
+// is the parameter more. Error: rate_limited.
 func roomToStore(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -109,8 +108,8 @@ func roomToStore(s *store.State, more int64) error {
 	return s.Limited.Limits.Store(*s.Limited.Use, more)
 }
 
-// roomToRun checks that the API key's limits allow one more running execution, which stores a
-// number of additional bytes, the parameter more. Error: rate_limited.
+// roomToRun checks that the API key's limits allow one more running execution, and additional
+// stored bytes, whose number is the parameter more. Error: rate_limited.
 func roomToRun(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil

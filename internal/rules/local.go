@@ -11,7 +11,7 @@ import (
 
 // local reports whether the execution is LOCAL. The contents of a LOCAL execution stay on the
 // worker that claimed it first. The server stores references to them, whose ids are derived from
-// the hashes. In all other respects the same rules apply.
+// the hashes. In all other respects the same rules apply as for a REMOTE execution.
 func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
 
 // mayClaim reports whether the worker may claim the execution. The parameter local reports whether
@@ -20,7 +20,8 @@ func mayClaim(x *perdure.Execution, worker uuid.UUID, local bool) bool {
 	return x.PersistenceMode != perdure.Local || local && (x.HomeID == nil || *x.HomeID == worker)
 }
 
-// settle records the first worker that claims a LOCAL execution as the execution's home.
+// settle records the worker as the home of a LOCAL execution that has none: the worker that has the
+// execution's contents.
 func (d *draft) settle(worker uuid.UUID) {
 	if d.local() && d.x.HomeID == nil {
 		d.x.HomeID = &worker
@@ -90,8 +91,8 @@ func (c Config) checkLocalCommit(x *perdure.Execution, commit perdure.Commit) er
 	return k.err
 }
 
-// withhold stores a reference of a LOCAL execution without the content. Error: invalid_argument, if
-// the same hash is stored with another length.
+// withhold stores a reference to a content of a LOCAL execution. The content itself stays on the
+// worker. Error: invalid_argument, if the same hash is stored with another length.
 func (d *draft) withhold(ref perdure.BlobRef) error {
 	if known, ok := d.s.Blobs[ref.ID]; ok && known.Length != ref.Length {
 		return perdure.FieldErrorf("blob.length", "the content %s has %d bytes, not %d", ref.SHA256, known.Length, ref.Length)
@@ -100,8 +101,8 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet returns the error in the form that is stored. The texts in the result are valid in every
-// store. If the execution is LOCAL, the result has no message.
+// quiet returns the error e as it is stored: all its texts are valid in every store, and the error
+// of a LOCAL execution has no message.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	q := validate.TaskError(e)
 	if q != nil && d.local() {
@@ -125,13 +126,14 @@ func (d *draft) emit(r perdure.Record) {
 	d.show(live)
 }
 
-// show passes the content of the last record to live readers after the commit.
+// show passes the content of the last record to live readers (clients that read the log while it is
+// written) after the commit.
 func (d *draft) show(content []byte) {
 	d.live = append(d.live, LiveContent{Pos: d.s.Head.LastPos, Content: content})
 }
 
-// eraseInput deletes the server's copy of a LOCAL execution's input, once the worker has the input.
-// The state must contain the blob of the input.
+// eraseInput deletes the server's copy of a LOCAL execution's input. Callers use it when the worker
+// has the input. The state must contain the blob of the input.
 func (d *draft) eraseInput() {
 	ref := d.x.InputBlob
 	if !d.local() || ref == nil || slices.Contains(d.c.Erase, ref.ID) {
@@ -142,7 +144,8 @@ func (d *draft) eraseInput() {
 	}
 }
 
-// inputBlobs returns the blob of a LOCAL execution's input, for decisions that may erase it.
+// inputBlobs returns the id of the blob of a LOCAL execution's input, for functions that may erase
+// it.
 func inputBlobs(x *perdure.Execution) []uuid.UUID {
 	if x == nil || x.PersistenceMode != perdure.Local || x.InputBlob == nil {
 		return nil
@@ -151,8 +154,8 @@ func inputBlobs(x *perdure.Execution) []uuid.UUID {
 }
 
 // place puts a task of a LOCAL execution on the queue of the worker that has its content. It clears
-// the caller's key and instance, because they may contain content; the hash in Task.Key identifies
-// the task.
+// the key and the instance that the caller set, because they may contain content; the hash in
+// Task.Key identifies the task.
 func (d *draft) place(o *perdure.TaskOptions) {
 	if d.local() && d.x.HomeID != nil {
 		o.Queue, o.Instance, o.Key = perdure.LocalQueue(*d.x.HomeID), "", ""

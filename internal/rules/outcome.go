@@ -64,7 +64,7 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
 	d.dropLease()
 	d.endedWell()
-	// No older timer has to be deleted: it was deleted when the execution became PENDING.
+	// An older timer need not be deleted: it was deleted when the execution became PENDING.
 	if due, ok := marked.NextTimer(); ok {
 		d.c.Timer = &due
 		d.hint(Hint{Kind: HintDue})
@@ -74,7 +74,7 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 }
 
 // waits appends an event with the reason of the wait to the execution's log. If the execution waits
-// for people, waits also adds an observation.
+// for a signal or a question, waits also adds an observation.
 func (d *draft) waits() {
 	if d.x.WaitReason == perdure.WaitKindSignal.String() || d.x.WaitReason == perdure.WaitKindQuestion.String() {
 		d.observeRun(ObservedWait)
@@ -86,7 +86,7 @@ func (d *draft) waits() {
 	d.event(perdure.EventWaiting, d.here(), members)
 }
 
-// finalQuestions returns the questions whose status is final.
+// finalQuestions reports for each question, by its id, whether its status is final.
 func finalQuestions(all map[uuid.UUID]*perdure.Question) map[uuid.UUID]bool {
 	final := map[uuid.UUID]bool{}
 	for id, q := range all {
@@ -95,7 +95,7 @@ func finalQuestions(all map[uuid.UUID]*perdure.Question) map[uuid.UUID]bool {
 	return final
 }
 
-// pendingNames returns the names of the pending signals that this commit does not take.
+// pendingNames returns the names of the pending signals, without those that this commit takes.
 func (d *draft) pendingNames() []string {
 	var names []string
 	for _, s := range d.s.Pending {
@@ -106,8 +106,8 @@ func (d *draft) pendingNames() []string {
 	return names
 }
 
-// complete ends the execution, unless a signal that matches the commit's Unless is pending. The
-// agent can therefore read a message that was accepted just before the end.
+// complete ends the execution, unless a pending signal matches the commit's Unless. The agent can
+// therefore read a message that was accepted just before the end.
 func (d *draft) complete(c perdure.Commit, a *CommitAnswer) error {
 	cancelling := d.x.Status == perdure.StatusCancelling
 	if f := (facts{signals: d.pendingNames()}); !cancelling && slices.ContainsFunc(c.Outcome.Unless, f.SignalPending) {

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Promotion is the progress of a LOCAL execution's promotion to REMOTE.
+// Promotion is how far the change of a LOCAL execution to REMOTE has come.
 type Promotion struct {
 	Done  bool
 	Blobs []store.Blob // the next contents to copy
@@ -27,10 +27,10 @@ func CheckPromotable(x *perdure.Execution) error {
 	return nil
 }
 
-// Promote changes a LOCAL execution to REMOTE if the server has copies of all its contents.
-// Otherwise Decision.Value, a Promotion, contains the next contents to copy. Promote first closes
-// open blocks, because another worker may write blocks after the promotion. Errors: not_found,
-// conflict.
+// Promote changes a LOCAL execution to REMOTE if the server has copies of all its contents. The
+// result in Decision.Value is a Promotion. If contents are missing, it names the next ones to copy.
+// If blocks are open, Promote closes them first, because another worker may write blocks after the
+// change. Errors: not_found, conflict.
 func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -59,13 +59,14 @@ func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 	return d.done(Promotion{Done: true}), nil
 }
 
-// PromoteNeeds returns the state that Promote needs, with at most step contents to copy.
+// PromoteNeeds says which rows the engine must read into the store.State that it passes to Promote,
+// with at most step contents to copy.
 func PromoteNeeds(step int) store.Needs {
 	return store.Needs{OpenTasks: true, OpenBlocks: true, Withheld: step}
 }
 
 // Stage stores pieces of contents that the server does not have. The pieces are not visible before
-// the promotion. Errors: not_found, conflict (the execution can no longer be promoted).
+// the execution is REMOTE. Errors: not_found, conflict (the execution can no longer become REMOTE).
 func Stage(s *store.State, id uuid.UUID, pieces []store.Staged) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)

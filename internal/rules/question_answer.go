@@ -15,8 +15,8 @@ type NewVote struct {
 	Question uuid.UUID
 	// Role is the voter's role.
 	Role perdure.KeyRole
-	// DetailsSHA256 is the hash of the details that the voter has seen; nil if the request contains
-	// none.
+	// DetailsSHA256 is the hash of the details that the voter has seen; nil if the request has no
+	// hash.
 	DetailsSHA256 *perdure.Hash
 	// Misfit, if set, is the error of a value that does not fit the schema or the choices of the
 	// question.
@@ -37,7 +37,7 @@ type NewVote struct {
 	Handover *Handover     // nil if no open poll can take the execution
 }
 
-// VoteReply is the Decision.Value of AnswerQuestion.
+// VoteReply is the result of AnswerQuestion in Decision.Value.
 type VoteReply struct {
 	Question perdure.Question
 	// Repeated reports whether the vote had been stored before.
@@ -54,8 +54,8 @@ func AnswerNeeds(v NewVote) store.Needs {
 	return n
 }
 
-// AnswerQuestion stores a vote. If the vote decides the question, and the decision meets the
-// execution's wait, the execution wakes. Decision.Value is a VoteReply. Errors: not_found,
+// AnswerQuestion stores a vote. If the vote decides the question, and the execution waits for that,
+// the execution wakes. The result in Decision.Value is a VoteReply. Errors: not_found,
 // question_decided, details_changed, already_voted, permission_denied, invalid_argument;
 // ErrLinkEnded for a link that does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
@@ -126,7 +126,7 @@ func (v NewVote) members(q *perdure.Question) map[string]any {
 		members["keyId"] = v.KeyID
 	}
 	if q.Withheld != nil {
-		return members // reason and value of a LOCAL execution are content
+		return members // reason and value of a LOCAL execution's question are content
 	}
 	if v.Reason != "" {
 		members["reason"] = v.Reason
@@ -148,7 +148,7 @@ func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditReco
 	}
 }
 
-// check checks a vote against the state. Errors: as for AnswerQuestion.
+// check checks the vote v on the question q. Errors: as for AnswerQuestion.
 func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	asked := *q
 	if v.Edit != nil {
@@ -174,8 +174,8 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 }
 
 // Check returns nil if AnswerQuestion would accept the vote now, or if the vote repeats a stored
-// one. It is for votes without Edit and Remember. askers is the result of [Askers]. Errors: as for
-// AnswerQuestion.
+// one. It is for votes without Edit and Remember. The parameter askers is the result of [Askers].
+// Errors: as for AnswerQuestion.
 func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
 	if v.repeats(q) {
 		return nil
@@ -194,7 +194,7 @@ func (v NewVote) Reads(q *perdure.Question) bool {
 	return v.Verdict != perdure.VerdictDeny && q.Status == perdure.QuestionOpen && !v.repeats(q)
 }
 
-// repeats reports whether the vote is stored already.
+// repeats reports whether the question already has this vote.
 func (v NewVote) repeats(q *perdure.Question) bool {
 	return slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) })
 }

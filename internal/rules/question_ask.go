@@ -65,7 +65,8 @@ func noQuestionHere(execution uuid.UUID, field string, id uuid.UUID) error {
 }
 
 // sameQuestion returns nil if the stored question with the same key equals the new one. Otherwise
-// the answer to the stored question would be used for a different one.
+// it returns an error, because the answer to the stored question must not be used for a different
+// one.
 func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && sameValue(known.QuestionTerms, n.QuestionTerms) {
 		return nil
@@ -74,8 +75,9 @@ func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 		"the key %q belongs to a question with another kind, subject, schema or details; use another name or an Instance", n.Key)
 }
 
-// sameValue reports whether two questions accept the same values. If a LOCAL execution asked a
-// question, the server does not have its content, even after the execution's promotion.
+// sameValue reports whether two questions accept the same values. If a LOCAL execution has asked
+// one of them, sameValue compares hashes: the server does not have the content of such a question,
+// even after the execution has become REMOTE.
 func sameValue(known, n perdure.QuestionTerms) bool {
 	if known.Withheld != nil || n.Withheld != nil {
 		return known.SameValue(n)
@@ -166,7 +168,7 @@ func (d *draft) question(q *perdure.Question) {
 	}
 }
 
-// decide sets the final status of an open question.
+// decide sets the final status and the answer of an open question.
 func (d *draft) decide(q *perdure.Question, status perdure.QuestionStatus, answer *perdure.Answer) {
 	now := d.s.Now
 	q.Status, q.Answer, q.DecidedAt = status, answer, &now
@@ -202,8 +204,8 @@ func (d *draft) questionEvent(t perdure.EventType, q *perdure.Question, members 
 	d.event(t, place, all)
 }
 
-// sortedQuestions returns the questions, oldest first. The fixed order makes repeated runs of a
-// decision equal.
+// sortedQuestions returns the questions, oldest first. A function of this package that runs again
+// for the same command therefore makes the same changes.
 func sortedQuestions(questions map[uuid.UUID]*perdure.Question) []*perdure.Question {
 	all := make([]*perdure.Question, 0, len(questions))
 	for _, q := range questions {

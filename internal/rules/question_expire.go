@@ -11,8 +11,9 @@ import (
 // could not answer them while no server ran.
 const ExpiryGrace = 15 * time.Minute
 
-// ExpireQuestions ends the open questions of a picked execution that have expired. Questions that
-// were asked before since stay open. The state contains the picked questions.
+// ExpireQuestions ends the open questions of an execution that have expired. The engine has picked
+// the execution and these questions, and s contains them. Questions that were asked before the time
+// since stay open.
 func ExpireQuestions(s *store.State, since perdure.Time) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, nil

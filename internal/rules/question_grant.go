@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkRemember checks that the vote may ask for a grant, and that the execution has room for
-// another grant. Errors: invalid_argument, permission_denied.
+// checkRemember checks that the vote may ask for a grant, and that the execution or the definition
+// has room for another grant. Errors: invalid_argument, permission_denied.
 func (v NewVote) checkRemember(s *store.State, q *perdure.Question) error {
 	r := v.Remember
 	switch {
@@ -51,8 +51,8 @@ func checkGrantRoom(s *store.State, scope perdure.GrantScope) error {
 	return nil
 }
 
-// grant returns the grant that the deciding vote creates. It is nil unless all votes ask for the
-// same grant.
+// grant returns the grant that the vote creates, which decides the question q. It is nil unless all
+// votes ask for the same grant.
 func (v NewVote) grant(s *store.State, q *perdure.Question) *perdure.ApprovalGrant {
 	if v.Remember == nil {
 		return nil
@@ -81,7 +81,7 @@ func (v NewVote) grant(s *store.State, q *perdure.Question) *perdure.ApprovalGra
 	return g
 }
 
-// grantFor returns the oldest grant that answers a new question; nil if none does.
+// grantFor returns the oldest grant that answers a new question; nil if there is none.
 func (d *draft) grantFor(n perdure.NewQuestion) *perdure.ApprovalGrant {
 	for _, g := range d.s.Grants {
 		if g.Answers(n, d.s.Now) {
@@ -91,7 +91,8 @@ func (d *draft) grantFor(n perdure.NewQuestion) *perdure.ApprovalGrant {
 	return nil
 }
 
-// askGranted stores a question that a grant answers. Such a question is never open.
+// askGranted stores a new question together with the answer of the grant g. Such a question is
+// never open.
 func (d *draft) askGranted(q *perdure.Question, g *perdure.ApprovalGrant) {
 	now := d.s.Now
 	q.Status, q.DecidedAt, q.Answer = perdure.QuestionAnswered, &now, answerOf(g)
@@ -101,8 +102,8 @@ func (d *draft) askGranted(q *perdure.Question, g *perdure.ApprovalGrant) {
 	d.grantedEvent(q, g)
 }
 
-// answerOpen answers those open questions of the execution that a new grant covers, and returns
-// them. The state must contain the open questions; a nil grant answers none.
+// answerOpen answers the open questions of the execution that the new grant g covers, and returns
+// them. The state must contain the open questions. If g is nil, answerOpen does nothing.
 func (d *draft) answerOpen(g *perdure.ApprovalGrant) (answered []*perdure.Question) {
 	if g == nil {
 		return nil

@@ -16,7 +16,7 @@ type NewLink struct {
 	TokenSHA256 perdure.Hash
 	Life        time.Duration
 	// Actor is the actor in the audit log. It is nil for a link that the server creates for a
-	// webhook, because the audit log already records who has bound the webhook to the key.
+	// webhook, because the audit log already says who bound the webhook to the key.
 	Actor *perdure.Actor
 }
 
@@ -26,7 +26,8 @@ func LinkNeeds(n NewLink) store.Needs {
 }
 
 // CreateLink creates a link with which an API key answers a question, if the key may answer it now.
-// Decision.Value is the link. Errors: not_found, invalid_argument, question_decided, already_voted.
+// Its result in Decision.Value is the link. Errors: not_found, invalid_argument, question_decided,
+// already_voted.
 func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	q := s.Questions[n.Question]
 	if s.Execution == nil || q == nil {
@@ -93,8 +94,8 @@ func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 	}, nil
 }
 
-// SweepLinks deletes expired links to questions of the execution; the parameter most is the maximum
-// number. If the execution does not exist, the changes are nil.
+// SweepLinks deletes expired links to questions of the execution, at most as many as the parameter
+// most says. If the execution does not exist, the changes are nil.
 func SweepLinks(s *store.State, most int) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, nil // the links are deleted with the execution

@@ -22,7 +22,7 @@ func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 }
 
 // question checks that the content of a question is inline for a REMOTE execution, and a reference
-// for a LOCAL one.
+// for a LOCAL one. The parameter at is the place of the question in the text of an error.
 func (k *localContents) question(at string, q perdure.NewQuestion) {
 	switch {
 	case k.err != nil:
@@ -34,7 +34,7 @@ func (k *localContents) question(at string, q perdure.NewQuestion) {
 	k.check(at+".details", q.Details, q.DetailsBlob)
 }
 
-// withholdOne stores a reference like withhold, unless the same decision has stored it already.
+// withholdOne stores a reference like withhold, unless the changes contain it already.
 func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	if slices.Contains(d.c.Withhold, ref) {
 		return nil
@@ -42,9 +42,10 @@ func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	return d.withhold(ref)
 }
 
-// decisionsStored erases the server's copies of the decisions that the worker of a LOCAL execution
-// has stored. It ignores a report about a decision that differs from the server's. The report can
-// be older than the backup from which the server was restored. Errors: as for withhold.
+// decisionsStored handles the reports that the worker of a LOCAL execution has stored the answers
+// to questions. It erases the server's copies of those answers. It ignores a report about an answer
+// that differs from the server's, because the report can be older than the backup from which the
+// server was restored. Errors: as for withhold.
 func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	for _, s := range all {
 		q := d.s.Questions[s.Question]
@@ -64,16 +65,16 @@ func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	return nil
 }
 
-// erase replaces the texts and values that people have written about a question of a LOCAL
-// execution by their hashes. It reports whether there were any. The caller stores the row.
+// erase replaces the texts and values that people have written in the answer to a question of a
+// LOCAL execution by their hashes. It reports whether there were any. The caller stores the row.
 func (d *draft) erase(q *perdure.Question) bool {
 	erased := q.Erase()
 	d.c.EraseAnswers = d.c.EraseAnswers || erased
 	return erased
 }
 
-// eraseDecisions erases all decisions of a LOCAL execution that ends, because no worker will read
-// them. The state must contain the decided questions.
+// eraseDecisions erases the answers to all questions of a LOCAL execution that ends, because no
+// worker will read them. The state must contain the decided questions.
 func (d *draft) eraseDecisions() {
 	for _, q := range sortedQuestions(d.s.Questions) {
 		if q.Status.Final() && d.erase(q) {

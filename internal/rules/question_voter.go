@@ -24,8 +24,8 @@ func Askers(x *perdure.Execution, signalKeys []uuid.UUID) []uuid.UUID {
 }
 
 // MayAnswer returns nil if a vote of the voter would count now. An expired question accepts votes
-// until a sweep has ended it, so that people can still answer after an outage. askers is the result
-// of [Askers]; it matters only to a question with NotAsker. Errors: question_decided,
+// until a sweep has ended it, so that people can still answer after an outage. The parameter askers
+// is the result of [Askers]; it matters only to a question with NotAsker. Errors: question_decided,
 // permission_denied, already_voted.
 func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID) error {
 	if q.Status.Final() {
@@ -57,7 +57,7 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 	return ""
 }
 
-// is reports whether the text, an element of QuestionTerms.By, names the voter.
+// is reports whether the parameter by, an element of QuestionTerms.By, names the voter.
 func (v Voter) is(by string) bool {
 	return by == string(v.Role) || v.KeyID != nil && by == "key:"+v.KeyID.String()
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestTooManyAskersExcludeEveryone checks that a question with NotAsker accepts no vote if more
-// keys may have sent signals than the server reads.
+// TestTooManyAskersExcludeEveryone checks that a question with NotAsker accepts no vote if it has
+// more askers than the server reads.
 func TestTooManyAskersExcludeEveryone(t *testing.T) {
 	key := uuid.New()
 	voter := rules.Voter{Role: perdure.KeyApprover, KeyID: &key, Name: "ann"}

@@ -14,13 +14,15 @@ func SweepBlobs(*store.State) (*store.Changes, error) {
 	return &store.Changes{SweepBlobs: true, Answer: &Decision{}}, nil
 }
 
-// PickedTaskNeeds returns the state that decisions about a picked task need. It includes all open
-// blocks, because the task is not known before the state is loaded.
+// PickedTaskNeeds says which rows the engine must read into the store.State for a task that it
+// picks. They include all open blocks of the execution, because the task is picked only when the
+// rows are read.
 func PickedTaskNeeds(*perdure.Execution) store.Needs {
 	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
 }
 
-// FireTimer wakes a picked execution whose timer is due, or sets its next timer.
+// FireTimer wakes an execution, which the engine has picked, if its timer is due. If only some
+// conditions of the wait are met, it sets the next timer.
 func FireTimer(s *store.State) (*store.Changes, error) {
 	if s.Execution == nil || s.Execution.Status != perdure.StatusWaiting {
 		return nil, nil
@@ -37,7 +39,7 @@ func FireTimer(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// Reap ends the claim of a worker that did not renew its lease.
+// Reap ends the claim of an execution whose worker did not renew its lease in time.
 func Reap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Held() || !x.LeaseUntil.Reached(now) {
@@ -48,7 +50,7 @@ func Reap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	return d.crashed(fmt.Sprintf("its workers were lost again and again, at last worker %s, silent since before %s", x.WorkerID, x.LeaseUntil))
 }
 
-// ReapTask ends the attempt of a worker that did not renew its lease.
+// ReapTask ends the attempt of a task whose worker did not renew its lease in time.
 func ReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
@@ -66,9 +68,9 @@ func ReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 }
 
 // TimeOutAttempt ends an attempt that has exceeded its time, or whose code has shown no sign of
-// life. Before that, the worker has the duration grace to end the attempt itself. The grace also
-// covers a sign of life that no heartbeat has reported yet, and the time that code needs to react
-// to its context.
+// life for too long. Before that, the worker has the duration grace to end the attempt itself. The
+// grace also covers a sign of life that no heartbeat has reported yet, and the time that code needs
+// to react to the end of its context.
 func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
@@ -83,7 +85,7 @@ func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store
 	}
 	d := begin(s)
 	d.tellTaskHolder(t)
-	t.ClaimID = uuid.Nil // a late outcome is refused
+	t.ClaimID = uuid.Nil // the worker cannot report an outcome later
 	failure := &perdure.TaskError{Code: "timeout", Message: "the attempt went on for too long, or too long without a sign from its code"}
 	if err := d.failAttempt(t, failure, jitter); err != nil {
 		return nil, err
@@ -109,7 +111,8 @@ func EndOverdueCancel(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// TimeOutTask fails a picked task that has exceeded its schedule-to-close time.
+// TimeOutTask fails a task, which the engine has picked, if it has exceeded its schedule-to-close
+// time.
 func TimeOutTask(s *store.State) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
@@ -121,7 +124,7 @@ func TimeOutTask(s *store.State) (*store.Changes, error) {
 	}
 	d := begin(s)
 	d.tellTaskHolder(t)
-	t.ClaimID = uuid.Nil // a late outcome is refused
+	t.ClaimID = uuid.Nil // the worker cannot report an outcome later
 	t.Error = &perdure.TaskError{
 		Code: "timeout", Permanent: true,
 		Message: fmt.Sprintf("it did not end within %s of being scheduled", t.Options.ScheduleToClose),
@@ -133,8 +136,9 @@ func TimeOutTask(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// LoseWorker ends the claim of an execution whose worker was lost, unless the worker has renewed
-// the lease after the time since. The end counts as a crash, like a lease that was not renewed.
+// LoseWorker ends the claim of an execution whose worker was lost at the time since, unless the
+// worker has renewed the lease after that. The end counts as a crash, like a lease that was not
+// renewed.
 func LoseWorker(s *store.State, cfg Config, worker uuid.UUID, since perdure.Time) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Held() || x.WorkerID == nil || *x.WorkerID != worker || !x.LeaseUntil.Before(since.Add(cfg.Lease).Time) {

@@ -12,7 +12,8 @@ func TaskReturnNeeds(id uuid.UUID) store.Needs {
 }
 
 // Release releases a claim of an execution. If the worker reports a panic or that it is unfit, the
-// claim ends badly (see the crash guard). A lease that is not valid changes nothing.
+// release counts as a bad end of the claim (see crash_guard.go). A lease that is not valid changes
+// nothing.
 func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, r.Lease) {
 		return nil, nil
@@ -27,8 +28,8 @@ func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	return d.giveBack(perdure.WakeReturned)
 }
 
-// giveBack ends the claim of an execution: the execution becomes PENDING or, if it is being
-// cancelled, CANCELLED.
+// giveBack ends the claim of an execution without an outcome: the execution becomes PENDING or, if
+// it is being cancelled, CANCELLED.
 func (d *draft) giveBack(why perdure.WakeReason) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
 		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
@@ -66,7 +67,7 @@ func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) 
 		}
 		return d.done(nil), nil
 	}
-	// The attempt number is a fence and is not reused. The count of tries does not include this
+	// The attempt number is a fence and is not reused. The retry policy does not count this
 	// attempt.
 	t.Uncounted++
 	t.ClaimID = uuid.Nil
@@ -83,7 +84,7 @@ func EmbeddedNeeds(x *perdure.Execution) store.Needs {
 	return n
 }
 
-// ReturnEmbedded ends the leases of the embedded workers of a process that has ended.
+// ReturnEmbedded ends the leases of the workers that ran inside a server process that has ended.
 func ReturnEmbedded(s *store.State) (*store.Changes, error) {
 	if s.Execution == nil || s.Execution.Status.Terminal() {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 
 // ResponseRequest is a client's request for a response, apart from its input.
 type ResponseRequest struct {
-	// Request is stored unchanged with the response.
+	// Request is the body of the request. It is stored unchanged with the response.
 	Request json.RawMessage
 	// Hidden reports whether lookups by the response's id do not find it.
 	Hidden bool
@@ -28,9 +28,9 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	return row
 }
 
-// join handles an input that got its own response id when it was sent, but that a running response
-// has taken. It records that this id now stands for the running response, to which the input's
-// entry belongs.
+// join handles an input that got a response id of its own when it was sent, but that a running
+// response has taken. It records that this id now stands for the running response, to which the
+// entry e of the input belongs.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
@@ -42,25 +42,26 @@ func (d *draft) join(e perdure.Entry) {
 // runs reports whether the response is the execution's current one.
 func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
 
-// idleAt reports whether the execution waits for its user without pending messages, and the
-// conversation ends with the response, or with a compaction after it.
+// idleAt reports whether the execution waits for its user, has no pending messages, and its
+// conversation ends with the given response, or with a compaction after it.
 func idleAt(s *store.State, response string) bool {
 	x := s.Execution
 	if !between(x) || len(s.Pending) > 0 || x.Leaf == nil {
 		return false
 	}
 	leaf := s.Entries[*x.Leaf]
-	if leaf.Type == perdure.EntryCompaction { // it belongs to no response
+	if leaf.Type == perdure.EntryCompaction { // a compaction belongs to no response
 		return x.ResponseID == response
 	}
 	return leaf.ResponseID == response
 }
 
-// here returns the place of events that the engine itself writes: the current response.
+// here returns the place of events that the engine itself writes: the current response. The place
+// of an event is the response, the turn and the message to which it belongs.
 func (d *draft) here() perdure.Place { return perdure.Place{ResponseID: d.x.ResponseID} }
 
-// placed returns the place that a worker sent, without placeholder ids. If it has no response id,
-// it gets the current response's id.
+// placed returns the place that a worker sent for an event or entry, without placeholder ids. If it
+// has no response id, it gets the id of the current response.
 func (d *draft) placed(p perdure.Place) perdure.Place {
 	p.ResponseID, p.MessageID = response.Real(p.ResponseID), response.Real(p.MessageID)
 	if p.ResponseID == "" {
@@ -69,8 +70,9 @@ func (d *draft) placed(p perdure.Place) perdure.Place {
 	return p
 }
 
-// belong sets the place of an entry. A message without an id gets the id of its entry. The entry of
-// a user's message sets the current response. A compaction belongs to no response.
+// belong sets the response, the turn and the message to which an entry belongs. A message without
+// an id gets the id of its entry. The entry of a user's message also sets the current response. A
+// compaction belongs to no response.
 func (d *draft) belong(e *perdure.Entry) {
 	if e.Type == perdure.EntryCompaction {
 		e.ResponseID, e.TurnID, e.MessageID = "", "", e.ID.String()
@@ -88,7 +90,8 @@ func (d *draft) belong(e *perdure.Entry) {
 	}
 }
 
-// waitsForInput is the [perdure.Execution] WaitReason of a wait that ends a response.
+// waitsForInput is the value of the field WaitReason of [perdure.Execution] for a wait that ends a
+// response.
 const waitsForInput = "signal"
 
 // between reports whether the execution's last response has ended and no other has begun.
@@ -96,22 +99,22 @@ func between(x *perdure.Execution) bool {
 	return x.Status == perdure.StatusWaiting && x.WaitReason == waitsForInput && x.Wait.TakesSignal(perdure.UserMessage)
 }
 
-// begins sets the execution's current response if the signal s begins a new response. A user's
-// message begins a response if the execution waits for it. A message that arrives during a response
-// belongs to that response.
+// begins sets the execution's current response if the signal s begins a new one. A user's message
+// begins a response if the execution waits for its user, as the wait reason waited says. A message
+// that arrives during a response belongs to that response.
 func (d *draft) begins(s perdure.Signal, waited string) {
 	if s.Name == perdure.UserMessage && waited == waitsForInput {
 		d.respond(s.ResponseID)
 	}
 }
 
-// goesOn is called when the execution waits. If a user's message that meets the wait is pending
-// already, that message begins the next response. The pending signals in the state match the wait,
-// oldest first.
+// goesOn is called when the execution wants to wait for w, but a pending signal meets w. If that
+// signal is a user's message, it begins the next response. The pending signals in the state match
+// w, oldest first.
 func (d *draft) goesOn(w perdure.Wait) {
 	for _, s := range d.s.Pending {
 		if !slices.Contains(d.c.Take, s.ID) {
-			d.begins(s, w.Reason()) // the wait is met by the first of them
+			d.begins(s, w.Reason()) // the first of them meets the wait
 			return
 		}
 	}
@@ -125,8 +128,8 @@ func HideResponse(s *store.State, execution uuid.UUID, id string) (*store.Change
 	return &store.Changes{HideResponse: id, Answer: &Decision{}}, nil
 }
 
-// EndResponse stores the history of a response: hashes of the conversation up to the response's
-// end, as its client knows the conversation. Error: not_found.
+// EndResponse stores the history of a response: hashes of the conversation up to the end of the
+// response, in the form in which the client knows the conversation. Error: not_found.
 func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)
@@ -134,8 +137,8 @@ func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*s
 	return &store.Changes{EndResponse: &end, Answer: &Decision{}}, nil
 }
 
-// CancelResponse cancels the execution if the response is its current one. Decision.Value is a
-// bool: whether the response is the current one. Error: not_found.
+// CancelResponse cancels the execution if the response is its current one. Its result in
+// Decision.Value is a bool: whether the response is the current one. Error: not_found.
 func CancelResponse(s *store.State, cfg Config, execution uuid.UUID, id string) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

@@ -1,19 +1,20 @@
-// Package rules contains the decisions about executions, tasks, signals and conversations, as pure
-// functions. A decision takes the state of one execution and a command, and returns the changes of
-// one transaction, or an error. It may run more than once for the same command, so ids, random
-// numbers and times are parameters. It has no lock, no clock and no context.
+// Package rules contains the decisions about executions, tasks, signals and conversations. A
+// decision is a pure function: it takes the state of one execution and a command, and returns the
+// changes of one transaction, or an error. It may run more than once for the same command, so ids,
+// random numbers and times are parameters. It uses no lock, no clock and no context.
 //
-// Package store defines State and Changes. Package engine reads the state that a decision needs,
-// runs the decision in the committer and, after the commit, applies the [Decision] in the answer.
+// Package store defines State and Changes. Package engine reads the state that a function needs and
+// runs the function in the committer. After the commit, it applies the [Decision] that the function
+// has put into the field Answer of the changes.
 package rules
 
 import (
 	"time"
 )
 
-// Config contains the settings of a server on which decisions depend.
+// Config contains those settings of a server on which the functions of this package depend.
 type Config struct {
-	// Lease is the duration of a claim without a renewal.
+	// Lease is how long a claim lasts without a renewal.
 	Lease time.Duration
 	// CancelGrace is the time in which the worker of a cancelled execution must end it.
 	CancelGrace time.Duration

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// schedule creates the task c.Tasks[at], or finds a stored task with the same key. If the stored
-// task has ended, the commit's reply contains its id and result. Otherwise the stored task
-// continues. Errors: idempotency_key_reused, conflict, permission_denied.
+// schedule creates the task with the index at in c.Tasks, or finds a stored task with the same key.
+// If the stored task has ended, schedule adds its id to a, the reply to the commit. Otherwise the
+// stored task continues. Errors: idempotency_key_reused, conflict, permission_denied.
 func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	n := c.Tasks[at]
 	id := perdure.TaskID(n.Key)
@@ -52,24 +52,24 @@ func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	return nil
 }
 
-// expired reports whether a new task may use the key of an ended task. It may if KeyTTL had passed
-// between the task's end and the newest checkpoint. The current time does not matter, because a
-// function that is entered again must get the same results as before.
+// expired reports whether a new task may use the key of the ended task t. It may if KeyTTL had
+// passed between the end of t and the newest checkpoint. The current time does not matter, because
+// a function that is entered again must get the same results as before.
 func expired(x *perdure.Execution, t *perdure.Task) bool {
 	ttl := t.Options.KeyTTL
 	return ttl > 0 && !t.Step && t.CompletedAt != nil && t.CompletedAt.Add(ttl).Reached(x.CheckpointAt)
 }
 
-// renew prepares t to replace the ended task with the same key. The attempt numbers continue after
-// the last attempt of that task, because attempt numbers are fences and identify the blocks of the
-// attempts.
+// renew prepares t to replace an ended task with the same key, which is the parameter before. The
+// attempt numbers continue after the last attempt of that task, because attempt numbers are fences
+// and identify the blocks of the attempts.
 func renew(t, before *perdure.Task) {
 	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
 	t.Result = json.RawMessage("null") // replaces the stored result
 }
 
-// foundTask replies to the schedule of a task whose key is stored. Error: idempotency_key_reused,
-// if the kind or the input differs.
+// foundTask adds the stored task t to the reply a, if t has ended. The new task n has the same key.
+// Error: idempotency_key_reused, if the kind or the input differs.
 func foundTask(t *perdure.Task, n perdure.NewTask, a *CommitAnswer) error {
 	if t.Kind != n.Kind || (n.Options.Key != "" && t.InputHash != n.InputHash) {
 		return perdure.Errorf(perdure.IdempotencyKeyReused, "the task key of a %s is in use for a %s with other input", n.Kind, t.Kind)

@@ -21,7 +21,7 @@ type SignalReply struct {
 	ResponseID string `json:"-"`
 }
 
-// ClientRequest is the data of a client's start or signal, without its input.
+// ClientRequest is the part of a client's start or signal that is not its input.
 type ClientRequest struct {
 	// Response is set if a client of the Responses API asked for a response. ResponseID is the id
 	// of the response that the request begins.
@@ -56,7 +56,7 @@ type NewSignal struct {
 	// KeyID is the API key of the sender; nil for the token of the data directory.
 	KeyID *uuid.UUID
 	// Ref, if set, is the id of an uploaded content, which is the signal's value instead of Value.
-	// Checked reports whether the content was found valid before the decision.
+	// Checked reports whether the content was found valid before Signal is called.
 	Ref     *uuid.UUID
 	Checked bool
 	// Messages are the messages that Value encodes for the react agent.
@@ -99,9 +99,9 @@ func SignalNeeds(x *perdure.Execution, r NewSignal) store.Needs {
 	return n
 }
 
-// Signal stores a signal, and wakes the execution if the signal meets the execution's wait.
-// Decision.Value is a SignalReply. Errors: not_found, execution_ended, conflict, rate_limited,
-// idempotency_key_reused, invalid_argument.
+// Signal stores a signal, and wakes the execution if the signal meets the execution's wait. Its
+// result in Decision.Value is a SignalReply. Errors: not_found, execution_ended, conflict,
+// rate_limited, idempotency_key_reused, invalid_argument.
 func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -152,7 +152,7 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 	return d.done(r.reply(d.x.Status, r.ResponseID)), nil
 }
 
-// check checks the signal against the state. Errors: as for Signal.
+// check checks the signal r against the stored state. Errors: as for Signal.
 func (r NewSignal) check(s *store.State) error {
 	if err := r.unused(s.Idempotency); err != nil {
 		return err

@@ -26,12 +26,13 @@ func StartNeeds(r NewExecution) store.Needs {
 }
 
 // Start inserts an execution with its first event, unless a request with the idempotency key has
-// created one already. Decision.Value is the inserted row, or the id of the existing execution.
-// Errors: not_found (definition, conversation), conflict, rate_limited, idempotency_key_reused.
+// created one already. The result in Decision.Value is the inserted row, or the id of the existing
+// execution. Errors: not_found (definition, conversation), conflict, rate_limited,
+// idempotency_key_reused.
 func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	x := r.Row
 	if s.Execution != nil {
-		return Answer(x.ID), nil // the store repeats a start whose outcome is unknown
+		return Answer(x.ID), nil // the store runs a command again if the outcome of its transaction is unknown
 	}
 	if known := s.Idempotency; known != nil {
 		if known.RequestHash != r.RequestHash {
@@ -72,7 +73,7 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	r.remember(d)
 	made := new(perdure.Execution)
 	changes := d.done(made)
-	*made = *d.x         // other commands of the batch may change the row
+	*made = *d.x         // another command of the same transaction may change the row
 	made.InputBlob = nil // the input is in the row
 	return changes, nil
 }

@@ -13,8 +13,8 @@ import (
 // u0 is the id of the open question of a suspension.
 var u0 = uuid.UUID{9}
 
-// suspension is an execution with a running task and an open question, and the test that runs
-// decisions about it.
+// suspension is an execution that has suspended, with a task that ran and a question that was open,
+// and the test that calls functions of this package for it.
 type suspension struct {
 	*testing.T
 	s    *store.State
@@ -67,7 +67,7 @@ func (u *suspension) timer() {
 }
 
 // TestEveryKindOfWaitIsWoken checks, for each kind of wait, that a suspend stores the wait and that
-// the events it waits for set the execution to PENDING.
+// the events for which the execution waits set it to PENDING.
 func TestEveryKindOfWaitIsWoken(t *testing.T) {
 	signal := perdure.WaitSignal("a")
 	producers := map[perdure.WaitKind]func(u *suspension) (w perdure.Wait, happen []func()){

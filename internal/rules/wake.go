@@ -8,8 +8,8 @@ import (
 )
 
 // facts contains what one event may have changed for a wait, for example an ended task or a new
-// signal, and the current time. A condition that the event does not make true counts as not met,
-// unless the wait marks it as met earlier.
+// signal, and the current time. A condition that the facts do not meet counts as not met, unless it
+// is marked in the wait as met by an earlier event.
 type facts struct {
 	now       perdure.Time
 	signals   []string // names of pending signals
@@ -54,7 +54,7 @@ func (d *draft) wake(f facts, why perdure.WakeReason) bool {
 	return true
 }
 
-// waitReason updates the reason of the wait after some of its conditions were met.
+// waitReason updates the stored reason of the wait after some conditions of the wait were met.
 func (d *draft) waitReason() {
 	reason := d.x.Wait.Reason()
 	if reason == d.x.WaitReason {
@@ -76,8 +76,8 @@ func (d *draft) pend(why perdure.WakeReason) {
 	d.hint(Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue})
 }
 
-// claimFor claims the execution for a worker. If the same decision has set the execution to
-// PENDING, claimFor removes the hint about it to other workers.
+// claimFor claims the execution for a worker. If the same draft has set the execution to PENDING,
+// claimFor removes the hint to other workers about that.
 func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.Time) {
 	pending := Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue}
 	d.hints = slices.DeleteFunc(d.hints, func(h Hint) bool { return h == pending })

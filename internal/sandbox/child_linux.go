@@ -115,9 +115,9 @@ func (s Spec) confine() error {
 	return nil
 }
 
-// arrangeMounts covers the data directory and secrets, and mounts the caches. Under Landlock it also mounts
-// the command's private folders; bubblewrap mounts these itself. The result terminals says whether the
-// command has pseudo-terminals of its own.
+// arrangeMounts covers the data directory and secrets with empty mounts, and mounts the caches. Under
+// Landlock it also mounts the command's private folders; bubblewrap mounts these itself. The result
+// terminals says whether the command has pseudo-terminals of its own.
 func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
@@ -229,8 +229,8 @@ func inheritNothing() error {
 	return unix.Capset(&header, &sets[0])
 }
 
-// verify checks that the covers work: it returns an error if a covered file or folder can still be opened
-// at one of its known paths.
+// verify checks that the mounts over the data directory and the secrets work. It returns an error if
+// such a file or folder can still be opened at one of its known paths.
 func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -249,7 +249,8 @@ func (s Spec) verify() error {
 	return nil
 }
 
-// applyLimits sets resource limits of this process, by their number. The command inherits them.
+// applyLimits sets resource limits of this process. The map's keys are the numbers of the
+// resources, as in setrlimit(2). The command inherits the limits.
 func applyLimits(limits map[int]int64) error {
 	var failed error
 	for resource, most := range limits {

@@ -40,8 +40,8 @@ var deniedEverywhere = []uint32{425, 426, 427, 438}
 
 const (
 	x32Bit = 0x40000000
-	// Offsets in struct seccomp_data. Only the low half of an argument is read, because the kernel
-	// takes an int.
+	// These are offsets in struct seccomp_data. Only the low half of an argument is read, because the
+	// kernel takes an int.
 	offNr, offArch, offArg0, offArg1, offArg2 = 0, 4, 16, 24, 32
 	sockTypeMask                              = 0xf // the other bits are SOCK_CLOEXEC and SOCK_NONBLOCK
 )
@@ -96,8 +96,8 @@ func (a abi) otherLimits() []bpf.Instruction {
 // packets of other programs.
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// families denies sockets of all families except AF_UNIX and netFamilies, even families that later kernels
-// add. With NoNet, it denies netFamilies, too. What is allowed of AF_UNIX is decided in noUnixSockets.
+// families denies sockets of all families except AF_UNIX and netFamilies, even families that later
+// kernels add. With NoNet, it denies netFamilies, too. The method noUnixSockets decides about AF_UNIX.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {

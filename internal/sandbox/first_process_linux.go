@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runFirst starts the command as a child of this process, which stays the first process of a PID namespace.
-// It returns only if the command cannot be started. The kernel sends the first process only signals that it
-// handles. When the first process ends, the kernel kills all others in the namespace.
+// runFirst starts the command as a child of this process, which stays the first process of a PID
+// namespace. runFirst returns only if the command cannot be started. The kernel sends the first process
+// only signals that it handles. When the first process ends, the kernel kills all others in the
+// namespace.
 //
-// The command is started from a confined thread, so it inherits the confinement. It cannot inspect this
-// process, which is outside the Landlock domain of the command and not dumpable.
+// The command is started from a confined thread, so it inherits the confinement. The command cannot
+// inspect this process, which is outside the command's Landlock domain and not dumpable.
 func (s Spec) runFirst(argv []string) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Versions of the Landlock interface, see landlock(7).
+// These are versions of the Landlock interface, see landlock(7).
 const (
 	// LandlockMin is the first version that can forbid truncation. In earlier versions, a command can empty
 	// a file that it may not write.

@@ -5,7 +5,7 @@ import "fmt"
 // Method is a way to confine bash.
 type Method string
 
-// The ways to confine bash.
+// These are the ways to confine bash.
 const (
 	ByLandlock  Method = "landlock"
 	ByBwrap     Method = "bwrap"
@@ -40,14 +40,15 @@ type Policy struct {
 	Write   []string // paths that commands may write; they exist and contain no symlinks
 	// Caches are overlays over the user's toolchain caches, so that changes stay with the run.
 	Caches []CacheFolder
-	// Fixed are files and folders below the Write paths that commands must not change.
+	// Fixed are files and folders below the Write paths that commands must nevertheless not change.
 	Fixed   []string
 	Private []Private
 	// Kept are paths that stay visible although they are below Private folders.
 	Kept []string
 	// Temp is the value of the command's environment variable TMPDIR.
 	Temp string
-	// Own lets commands see only the files that they need, and so no socket of another program.
+	// Own limits what commands see to the files that they need. They then see no socket of another
+	// program.
 	Own bool
 	// Sockets are the socket files below the Write paths that are covered.
 	Sockets []string
@@ -76,8 +77,8 @@ type Identity struct{ Dev, Ino uint64 }
 
 func (i Identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }
 
-// Descriptors that the parent passes to the child: first the report pipe, then the files and
-// folders that the child covers.
+// These are the descriptors that the parent passes to the child: first the report pipe, then the files
+// and folders that the child covers.
 const (
 	ReportFd = 3
 	HiddenFd = 4

@@ -11,7 +11,7 @@ import (
 )
 
 // Check validates content. Errors: invalid_argument. The error names the invalid member of the
-// content, below the name in the parameter field.
+// content; that name begins with the parameter field.
 func (s *Schema) Check(field string, content json.RawMessage) error {
 	value, err := Parse(content)
 	if err == nil {

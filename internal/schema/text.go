@@ -53,8 +53,9 @@ type shapeReader struct {
 	tokens int
 	nodes  int
 
-	// Members that drafts before 2019-09 read differently are counted separately, because $schema
-	// may come last.
+	// oldAnchors and oldRefs count the members that count as anchors and references only in drafts
+	// before 2019-09. The two kinds are counted separately, because the member $schema, which names
+	// the draft, may come last.
 	anchors, oldAnchors int
 	refs, oldRefs       int
 	old                 bool // some $schema names a draft before 2019-09

@@ -43,14 +43,14 @@ type Box struct {
 	nonceKey []byte
 }
 
-// New returns the box of an org and a purpose. It cannot open texts of another org or purpose. New
-// returns an error if the secret is shorter than MinSecret.
+// New returns the box of an org and a purpose. A box cannot open texts of another org or purpose.
+// New returns an error if the secret is shorter than MinSecret.
 func New(secret []byte, org, purpose string) (*Box, error) {
 	if len(secret) < MinSecret {
 		return nil, errors.New("the secret has under 32 bytes")
 	}
-	// The purpose is a constant without a zero byte, so different pairs of purpose and org have
-	// different info texts.
+	// The purpose is a constant without a zero byte. So different pairs of purpose and org have
+	// different texts as hkdf's parameter info.
 	keys, err := hkdf.Key(sha256.New, secret, nil, "perdure sealed\x00"+purpose+"\x00"+org, 64)
 	if err != nil {
 		return nil, err

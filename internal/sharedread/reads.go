@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// Reads lets concurrent calls for the same key share one read of the store. The read whose result
-// a call returns begins after the call, so the result contains everything that was committed
+// Reads lets concurrent calls for the same key share one read of the store. Each call returns the
+// result of a read that begins after the call. So the result contains everything that was committed
 // before the call.
 //
 // Each key has at most two reads: one that runs, and one that begins after it and serves all calls
@@ -60,8 +60,8 @@ func (s *Reads[K, V]) join(key K, read func() (V, error)) *oneRead[V] {
 	return r
 }
 
-// run waits for the end of before, the read of the key that is running; nil if there is none. Then
-// it calls read and stores the result in r.
+// run waits until the read before has ended. That is the running read of the key; nil if there is
+// none. Then run calls the function read and stores the result in r.
 func (s *Reads[K, V]) run(key K, r, before *oneRead[V], read func() (V, error)) {
 	if before != nil {
 		<-before.done

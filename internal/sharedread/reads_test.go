@@ -29,8 +29,8 @@ func (h *heldReads) one(ctx context.Context) (int, error) {
 	})
 }
 
-// callers calls h.one from n goroutines. The returned function waits for the calls and returns their
-// results.
+// callers calls h.one from n goroutines. The returned function got waits for these calls and returns
+// their results.
 func (h *heldReads) callers(t *testing.T, n int) (got func() []int) {
 	var all sync.WaitGroup
 	found := make([]int, n)

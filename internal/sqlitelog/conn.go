@@ -84,8 +84,8 @@ func (c *conn) close() (err error) {
 	return err
 }
 
-// place returns an address after the buffer in the connection's C memory. SQLite can store a number
-// there.
+// place returns an address in the connection's C memory, after the buffer. SQLite can store a
+// number there.
 func (c *conn) place() uintptr { return c.memory + pieceSize }
 
 // at converts an address outside of Go's memory to a pointer.
@@ -132,7 +132,8 @@ func (c *conn) number(query string) (int64, error) {
 	return lib.Xsqlite3_column_int64(c.tls, stmt, 0), nil
 }
 
-// fold checkpoints the write-ahead log into the database file and truncates the log.
+// fold copies the pages of the write-ahead log into the database file (a checkpoint), and truncates
+// the log.
 func (c *conn) fold() error {
 	return c.failed(lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0))
 }

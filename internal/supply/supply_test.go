@@ -92,7 +92,7 @@ func lockfileFaults(t *testing.T, text string) []string {
 		if !exact.MatchString(p.Version) {
 			wrong = append(wrong, name+" has no version")
 		}
-		// A package without a URL is also accepted: npm then downloads it from the configured
+		// A package without a URL is not a fault: npm then downloads it from the configured
 		// registry.
 		if p.Resolved != "" || p.Link {
 			wrong = append(wrong, name+" comes from "+p.Resolved+", not from the registry")

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text in which every character is written out that could control a terminal or
+// Text returns the text with escapes in place of the characters that could control a terminal or
 // deceive a reader. These are control characters except line ends and tabs, characters that change
 // the direction of writing, and invisible ones. (They are Unicode's categories Cc, Cf, Zl and Zp,
 // and the characters that it calls default ignorable.) Each becomes a JSON escape like \u202e, so
@@ -95,8 +95,8 @@ func plainRune(r rune) bool {
 // a word.
 func joiner(r rune) bool { return r == 0x200d || r == 0x200c }
 
-// joins reports whether a joiner may follow a character. It may not follow one of the Latin letters
-// of names and commands.
+// joins reports whether a joiner may follow the character r. It may not follow a Latin letter,
+// because names and commands consist of these.
 func joins(r rune) bool { return r > 0x2ff && !joiner(r) }
 
 func escapeRune(b *strings.Builder, r rune) {

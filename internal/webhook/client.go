@@ -90,8 +90,8 @@ func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdu
 	defer resp.Body.Close()
 	o.Status = resp.StatusCode
 	o.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
-	// The bytes that arrived are kept, even if the response is incomplete. The read stops at a
-	// limit, so a response may be longer or never end.
+	// The bytes that arrived are stored, even if the response is incomplete. The read stops at a
+	// limit, because a response may be long or never end.
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, perdure.MaxDeliveryAnswer))
 	o.Body = b.hide(shown(answer))
 	if o.Status >= 300 && o.Status < 400 {

@@ -135,7 +135,8 @@ func TestFailedAttemptsAreRepeated(t *testing.T) {
 	})
 }
 
-// TestRetryAfterIsRespected checks that an endpoint can ask for a longer pause, within bounds.
+// TestRetryAfterIsRespected checks that an endpoint can ask with Retry-After for a longer pause
+// than the usual one, up to a day.
 func TestRetryAfterIsRespected(t *testing.T) {
 	each(t, func(b *bench) {
 		header := ""
@@ -150,7 +151,7 @@ func TestRetryAfterIsRespected(t *testing.T) {
 		for i, value := range []string{"1", "3600", "999999999", "soon", ""} {
 			header = value
 			if i == 4 {
-				header = date.Add(time.Minute).UTC().Format(http.TimeFormat) // past by now
+				header = date.Add(time.Minute).UTC().Format(http.TimeFormat) // in the past, because the clock was advanced by more than a minute
 			}
 			b.step()
 			d := b.only(w)
@@ -168,7 +169,7 @@ func TestAGoneEndpointIsDisabled(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")
 		b.start()
-		b.step() // waits for its second attempt
+		b.step() // the first attempt fails, and the delivery waits for the second
 		e := newEndpoint(b, status(http.StatusGone))
 		w, err := b.engine.ReplaceWebhook(b.Context(), org, w.ID, 1, perdure.WebhookRequest{URL: e.URL + "?secret=1"})
 		b.must(err)

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// on returns a bench on SQLite, for tests to which the kind of store does not matter.
+// on returns a bench (the engine and sender of a test) on SQLite, for tests that need no other kind
+// of store.
 func on(t *testing.T, n Network) *bench {
 	t.Helper()
 	c := newClock()

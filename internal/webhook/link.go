@@ -11,18 +11,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// body is the body of one attempt's request.
+// body is the HTTP body of one attempt to send a delivery.
 type body struct {
 	content []byte
 	// token is the secret token of the link in the content; "" if the content has no link. The
-	// token is not stored, and if the endpoint's response repeats it, it is removed from the stored
-	// response.
+	// token is not stored. If the endpoint's response contains the token, the response is stored
+	// without it.
 	token string
 }
 
 // minCutToken is the minimum length of an incomplete token that hide removes from the end of a
-// text. A text may end with the same few characters by chance, and so few characters are of no use
-// to a reader.
+// text. A text may end by chance with fewer characters of the token, and these are of no use to a
+// reader.
 const minCutToken = 4
 
 // hide removes the token from a text. It also removes a token that is cut off at the end of the

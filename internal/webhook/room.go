@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// room distributes the free places for concurrent requests among the webhooks with due deliveries.
-// The orgs get places in turn, and so do the webhooks of an org. The result full reports whether
-// some webhook gets no place.
+// room decides how many requests each webhook with due deliveries may begin now. A place is one
+// request that may run. The free places are given to the orgs in turn, and to the webhooks of an
+// org in turn. The result full reports whether some webhook gets no place.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leftBehind = true // until the round knows better
+	s.leftBehind = true // until the end of the round, which calls leave
 	orgs, byOrg := groupByOrg(due)
 	g := gifts{Sender: s, webhooks: map[uuid.UUID]int{}, orgs: map[string]int{}}
 	next := map[string]int{}
@@ -41,8 +41,8 @@ func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full 
 	return picks, full
 }
 
-// groupByOrg returns the webhooks by org. It returns the orgs from a random one on, so that no org
-// is always the first.
+// groupByOrg returns the webhooks by org, and the list of these orgs. The list begins with a random
+// org, so that no org is always the first.
 func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perdure.Webhook) {
 	byOrg = map[string][]*perdure.Webhook{}
 	for _, w := range due {
@@ -58,8 +58,8 @@ func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perd
 	return orgs, byOrg
 }
 
-// gifts counts the places for requests that a round has assigned to webhooks, in addition to the
-// places that running requests use.
+// gifts counts the requests that a round allows to webhooks, in addition to the requests that
+// already run: per webhook, per org and in total.
 type gifts struct {
 	*Sender
 	webhooks map[uuid.UUID]int
@@ -67,8 +67,9 @@ type gifts struct {
 	total    int
 }
 
-// give assigns a free place to a webhook, if there is one. A webhook without a place gets one even
-// if other webhooks of its org use all places of the org.
+// give allows one more request to a webhook, if the limits permit it (see perWebhook). A webhook
+// without a request gets its first one even if other webhooks of its org have used up the limit of
+// the org.
 func (g *gifts) give(w *perdure.Webhook) bool {
 	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
 	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {

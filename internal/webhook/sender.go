@@ -67,17 +67,18 @@ type Config struct {
 }
 
 const (
-	// perWebhook is the maximum number of concurrent requests to a webhook. When perOrg requests of
-	// the org or atOnce requests of the server run, a webhook has at most one. Therefore an
-	// endpoint that does not respond delays only its own deliveries. In total, at most twice atOnce
-	// requests run.
+	// perWebhook is the maximum number of concurrent requests to one webhook. If perOrg requests of
+	// its org or atOnce requests of the server already run, a webhook may begin a request only if
+	// no request to it runs. So an endpoint that does not respond delays only its own deliveries.
+	// Because of these first requests more than atOnce requests can run, but never more than twice
+	// atOnce.
 	perWebhook, perOrg, atOnce = 4, 32, 512
 	// tick is the interval at which due deliveries are looked for without a hint.
 	tick = time.Second
 	// overdueEvery is the interval at which webhooks with too many waiting deliveries are looked
 	// for.
 	overdueEvery = 5 * time.Second
-	// duePage is the maximum number of webhooks of one round.
+	// duePage is the maximum number of webhooks with due deliveries that one round considers.
 	duePage = 500
 	// grace is how long running requests may take to end after the server was told to stop.
 	grace = 3 * time.Second
@@ -156,9 +157,8 @@ func (s *Sender) waitFor(most time.Duration) {
 	}
 }
 
-// round takes due deliveries for which there are free places, and starts their requests. The
-// requests use the context attempts. The result more reports whether another round should follow at
-// once.
+// round takes as many due deliveries as may be sent now, and starts their requests. The requests
+// use the context attempts. The result more reports whether another round should follow at once.
 func (s *Sender) round(ctx, attempts context.Context) (more bool, err error) {
 	due, err := s.Store.DueWebhooks(ctx, s.Store.Now(), s.after, duePage)
 	if err != nil {
@@ -207,8 +207,8 @@ func (s *Sender) enabled(ctx context.Context, all []*perdure.Webhook) (enabled [
 	return enabled
 }
 
-// leave records whether a round has left due deliveries untaken (behind). If it has, the end of the
-// next request starts another round.
+// leave records whether a round has left due deliveries that it could not take: the parameter
+// behind. If it has, the end of the next request starts another round.
 func (s *Sender) leave(behind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

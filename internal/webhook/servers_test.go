@@ -55,8 +55,8 @@ func TestAWebhookOfAnotherServerIsSeen(t *testing.T) {
 	}
 }
 
-// TestTwoServersDeliverEachEventOnce checks that two senders on one database send each event once,
-// if no sender is stopped.
+// TestTwoServersDeliverEachEventOnce checks that two senders on one database together send each
+// event once, if no sender is stopped.
 func TestTwoServersDeliverEachEventOnce(t *testing.T) {
 	benches := twoServers(t)
 	var mu sync.Mutex
@@ -86,7 +86,7 @@ func TestTwoServersDeliverEachEventOnce(t *testing.T) {
 		})
 	}
 	for i := range events {
-		benches[i%2].start() // also of the server that did not create the webhook
+		benches[i%2].start() // every second event is one of the server that did not create the webhook
 	}
 	<-all
 	stop()

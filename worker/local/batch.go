@@ -10,8 +10,8 @@ import (
 // chunkSize is the maximum number of bytes of a content that one row contains.
 const chunkSize = 256 << 10
 
-// Batch is a set of contents of one execution that are written in one transaction. The caller must not
-// modify the bytes of a content after it has added the content.
+// Batch is a set of contents of one execution that are written to the store in one transaction. The
+// caller must not modify the bytes of a content after it has added the content.
 type Batch struct {
 	execution uuid.UUID
 	contents  []content
@@ -48,8 +48,8 @@ func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	return ref
 }
 
-// Name adds a content to the batch, which is stored under the name. It replaces the content that the name
-// had before.
+// Name adds a content to the batch, under a name by which it can be found. It replaces the content
+// that the name had before.
 func (b *Batch) Name(name string, bytes []byte) {
 	b.names = append(b.names, contentName{name, b.Add(bytes).SHA256})
 }
@@ -113,8 +113,8 @@ func firstChunk(content int64) int64 { return content << 20 }
 // wait for the transaction.
 const dropBytes = 8 << 20
 
-// dropSome deletes some of an execution's contents, and returns their disk space to the file system. The
-// result more says that contents are left for another call.
+// dropSome deletes some of an execution's contents, and returns their disk space to the file
+// system. The result more reports whether contents are left for another call.
 func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {
 	ids, err := t.ids(`SELECT id FROM (
 		SELECT id, SUM(length) OVER (ORDER BY id) - length AS before FROM (SELECT id, length FROM contents WHERE execution = ? ORDER BY id LIMIT 256)

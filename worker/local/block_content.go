@@ -13,9 +13,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The store writes each piece of streamed text to disk before the server receives it. With the piece, it
-// writes the hash of the block's text up to the end of the piece. The server closes a block with the hash
-// of the last piece, so the store finds the block by that hash.
+// The store writes each piece of streamed text to disk before the server receives the piece. With
+// it, the store writes the hash of the block's text up to the end of the piece. The hash of the
+// last piece is the one with which the server closes the block, so the store can find the block's
+// text by it.
 
 // piece is a part of the text of a streamed block.
 type piece struct {
@@ -34,9 +35,10 @@ type blockState struct {
 	hash   hash.Hash
 }
 
-// add returns the part of the frame's text that the block does not have yet, and the state of the block
-// with that part. The part is empty if the frame is repeated. add does not change g: the caller replaces g
-// once the piece is stored. Error: conflict if text before the frame is missing.
+// add returns the part p of the frame's text that the block does not have yet, and the state next
+// of the block with that part. The part is empty if the frame is a repeat. add does not change g:
+// the caller replaces g by next once the part is stored. Error: conflict if text before the frame
+// is missing.
 func (g *blockState) add(source []byte, f perdure.Frame) (p piece, next blockState, err error) {
 	next = blockState{length: g.length, hash: sha256.New()}
 	if g.hash != nil {
@@ -62,8 +64,8 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
-// sumShown returns the hash of a streamed block's first end bytes, or a zero hash if no stored piece ends
-// there.
+// sumShown returns the hash of the first bytes of a streamed block; the parameter end is their
+// number. The hash is zero if no stored piece ends there.
 func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx,

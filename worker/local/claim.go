@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. For LOCAL executions, it stores the contents in the claims on
-// this worker, and fills in contents that the server does not have. It releases a claim whose contents
-// cannot be read, and returns an error if no claim is left.
+// PollAgents implements [perdure.Dispatch]. From claims of LOCAL executions, it stores the contents
+// on this worker, and fills in contents that the server does not have. It releases a claim whose
+// contents cannot be read, and returns an error if no claim is left.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)
@@ -30,9 +30,9 @@ func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Ag
 	return usable, err
 }
 
-// agentClaim stores the contents in a claim of a LOCAL execution on this worker, and fills in contents that
-// the server does not have. The server has the input only until the first commit, so the input is stored
-// before any code runs.
+// agentClaim stores the contents of a claim of a LOCAL execution on this worker, and fills in
+// contents that the server does not have. The server has the input only until the first commit, so
+// the input is stored before any code runs.
 func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error {
 	x := c.Execution
 	if x.PersistenceMode != perdure.Local {
@@ -81,8 +81,8 @@ func (k *executionState) begin(fence int64) {
 	}
 }
 
-// addSignals adds the values of signals to the batch. The server erases the values once the signals
-// are consumed; its log contains only hashes.
+// addSignals adds the values of signals to the batch. The server erases its copies of the values
+// once the signals are consumed; its log contains only hashes.
 func addSignals(b *Batch, signals []perdure.Signal) {
 	for _, s := range signals {
 		if s.Value != nil {
@@ -91,8 +91,8 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. It also polls the queue that only this worker has, with the
-// tasks of its LOCAL executions.
+// PollTasks implements [perdure.Dispatch]. It also polls the queue that only this worker has, on
+// which the tasks of its LOCAL executions are.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
 	p.Queues = d.withLocal(p.Queues)
@@ -177,8 +177,8 @@ func silent(e *perdure.TaskError) *perdure.TaskError {
 	return &quiet
 }
 
-// withheld adds the content of the payload to the batch, and returns a payload that only refers to the
-// content.
+// withheld adds the content of the payload p to the batch, and returns a payload that only refers
+// to the content.
 func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	if p.Bytes == nil {
 		return p

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Commit implements [perdure.Dispatch]. It writes the contents of a LOCAL execution's commit to this
-// worker's disk before it sends the commit to the server. The commit then has only references to them.
+// Commit implements [perdure.Dispatch]. It writes the contents in a commit of a LOCAL execution to
+// this worker's disk. Then it sends the commit to the server, with references in place of the
+// contents.
 func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	if c.Offer.Slots > 0 {
 		c.Offer.Queues = d.withLocal(c.Offer.Queues)
@@ -37,9 +38,9 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 	return d.committed(context.WithoutCancel(ctx), c.Lease, reply)
 }
 
-// committed adds the contents that the server does not have to the reply of a commit. If a content cannot
-// be read, committed releases the execution and returns lease_lost. The run must end then: if it continued,
-// it would commit other data under a number that is already used.
+// committed fills in those contents of the reply to a commit that the server does not have. If a
+// content cannot be read, committed releases the execution and returns lease_lost. The run must end
+// then: if it continued, it would commit other data under a number that is already used.
 func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure.CommitReply) (perdure.CommitReply, error) {
 	reply.Claims = d.taskClaims(ctx, reply.Claims)
 	err := d.keepSignals(ctx, l.ExecutionID, reply.Signals)
@@ -59,7 +60,7 @@ func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure
 	return perdure.CommitReply{}, &perdure.Error{Code: perdure.LeaseLost, Message: "the execution was given back", Err: err}
 }
 
-// withholdCommit stores the contents of a commit in this worker's store, and replaces them in c by
+// withholdCommit stores the contents in a commit on this worker, and replaces them in c by
 // references. It does not modify slices of the caller, who may send the commit again.
 func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *perdure.Commit) error {
 	b := NewBatch(c.Lease.ExecutionID)
@@ -94,9 +95,10 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *per
 	return d.store.Write(ctx, b)
 }
 
-// withholdEntry stores the content of an entry on this worker and replaces it by a reference. It first
-// checks the content, because the server cannot. The metadata of an entry becomes a part of the stored
-// content. The range of entries that a compaction covers is still sent to the server.
+// withholdEntry stores the content of an entry on this worker and replaces it by a reference. It
+// first checks the content, because the server cannot. The metadata of an entry becomes a part of
+// the stored content. Only the range of entries that a compaction covers is still sent to the
+// server.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
 	if e.Type == perdure.EntryCompaction {
 		covers, err := e.Range()
@@ -129,8 +131,8 @@ func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEn
 	return nil
 }
 
-// stepNote is what this worker's store has about a step: its result or error, and the data with which its
-// record is sent again.
+// stepNote is what this worker's store has about a step: its result or error, and the data that is
+// needed to send its record again.
 type stepNote struct {
 	Name   string             `json:"name"`
 	Key    string             `json:"key"`
@@ -140,9 +142,9 @@ type stepNote struct {
 
 func stepName(task uuid.UUID) string { return "step:" + task.String() }
 
-// withholdSteps stores the result or error of each step under a name of the step, so that it is found even
-// if the commit is lost. The returned records have references instead of results, and errors without
-// messages.
+// withholdSteps stores the result or error of each step under a name that is derived from the step,
+// so that it is found even if the commit is lost. The returned records have references instead of
+// results, and errors without messages.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
 		steps[i].Result, steps[i].Instance = withheld(b, s.Result), "" // the instance may be content
@@ -156,8 +158,8 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 	return steps, nil
 }
 
-// with returns the steps of the next commit: first earlier steps that the server may not have, then those
-// given.
+// with returns the steps of the next commit: first earlier steps that the server may not have, then
+// the given steps.
 func (k *executionState) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -178,8 +180,8 @@ func (k *executionState) sent() {
 	k.unsent = nil
 }
 
-// found returns the record of a step whose commit did not reach the server, in the form in which the server
-// would return it. It also makes the next commit contain the step.
+// found returns the record of a step whose commit did not reach the server, in the form in which
+// the server would return it. It also makes the next commit contain that record.
 func (k *executionState) found(note stepNote) *perdure.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// crashDir is the name of an environment variable with a directory. If it is set, the test program
+// crashDir is the name of an environment variable. If its value is a directory, the test program
 // writes contents into that directory until it is killed.
 const crashDir = "PERDURE_TEST_CRASH_DIR"
 
@@ -100,8 +100,8 @@ func TestKilledWriterLosesNothingStored(t *testing.T) {
 	}
 }
 
-// killed starts a child process that writes contents, and kills it after it has reported a number
-// of stored contents. It returns the names that the child has reported.
+// killed starts a child process that writes contents, and kills it after it has reported as many
+// stored contents as the parameter after says. It returns the names that the child has reported.
 func killed(t *testing.T, dir string, after int) map[string]bool {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -138,9 +138,9 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 	return told
 }
 
-// TestShownBlockIsFoundByEveryHashItHad checks that a streamed block is found by its hash up to the
-// end of each frame, even if a frame was repeated with more text. A frame is refused if text before
-// it is missing.
+// TestShownBlockIsFoundByEveryHashItHad checks that the text of a streamed block up to the end of
+// each frame is found by its hash, even if a frame was repeated with more text. A frame is refused
+// if text before it is missing.
 func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

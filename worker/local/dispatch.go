@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and receives
-// whole contents. But for LOCAL executions, the server gets only rows, with the order, length and hash of
-// each content. It also gets streamed text, which it forwards and does not store. Calls about REMOTE
-// executions are passed on unchanged.
+// Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and
+// receives whole contents. For LOCAL executions, however, the server gets only rows, with the
+// order, length and hash of each content, and streamed text, which it forwards and does not store.
+// Calls about REMOTE executions are passed on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store
@@ -27,15 +27,15 @@ type Dispatch struct {
 
 var _ perdure.Dispatch = (*Dispatch)(nil)
 
-// executionState is what this process knows about a LOCAL execution from which it has claimed work. It
-// stays in memory until the execution is promoted to REMOTE, because an attempt may end later than its
+// executionState is what this process knows about a LOCAL execution from which it has claimed work.
+// It stays in memory until the execution becomes REMOTE, because an attempt may end later than its
 // execution.
 type executionState struct {
 	mu     sync.Mutex              // guards the fields below
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
-	// decided are the decisions of questions that this worker has stored, and of which the server may still
-	// have a copy.
+	// decided names the answers to questions that this worker has stored, and of which the server
+	// may still have a copy.
 	decided []perdure.StoredDecision
 }
 
@@ -54,8 +54,8 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*executionState{}}
 }
 
-// Keeps reports whether this worker stores the contents of the execution, because the execution is LOCAL.
-// It returns false for an execution from which this process has claimed no work.
+// Keeps reports whether this worker stores the contents of the execution, because the execution is
+// LOCAL. It returns false for an execution of which this process has claimed no work.
 func (d *Dispatch) Keeps(execution uuid.UUID) bool { return d.of(execution) != nil }
 
 // of returns the state of a LOCAL execution, or nil if the execution is REMOTE or this process has claimed
@@ -78,7 +78,7 @@ func (d *Dispatch) keep(execution uuid.UUID) *executionState {
 	return k
 }
 
-// release removes the state of an execution that is no longer LOCAL here.
+// release removes the state of an execution that is no longer LOCAL on this worker.
 func (d *Dispatch) release(execution uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,8 +106,8 @@ func (d *Dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.
 	return d.Dispatch.Heartbeat(ctx, h)
 }
 
-// errorName and inputName are the names under which the store has the error message and the input of an
-// execution.
+// errorName and inputName are the names under which the store keeps the error message and the input
+// of an execution.
 const (
 	errorName = "error"
 	inputName = "input"
@@ -133,8 +133,8 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 // fails, the claim ends with its lease.
 const releaseTimeout = 5 * time.Second
 
-// giveUp releases an execution that cannot continue on this worker. The release says that the code has
-// panicked: if the contents stay lost, the execution then fails, and somebody notices.
+// giveUp releases an execution that cannot continue on this worker. It reports a panic of the code,
+// so that the execution fails if the contents stay lost, and somebody notices.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

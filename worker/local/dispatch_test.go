@@ -426,9 +426,9 @@ func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	}
 }
 
-// TestShownContentIsKept checks that streamed blocks are found in the local store by their hash at
-// the end of each frame, even if frames were repeated. After the blocks are closed, none of them is
-// in memory.
+// TestShownContentIsKept checks that the text of streamed blocks up to the end of each frame is
+// found in the local store by its hash, even if frames were repeated. After the blocks are closed,
+// none of their states is in memory.
 func TestShownContentIsKept(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	task := &perdure.TaskLease{ExecutionID: c.id, TaskID: uuid.New(), Attempt: 1}
@@ -464,8 +464,8 @@ func TestShownContentIsKept(t *testing.T) {
 	}
 }
 
-// TestPromotedExecutionCommitsUnchanged checks that commits of an execution are passed on unchanged
-// after it was promoted to REMOTE.
+// TestPromotedExecutionCommitsUnchanged checks that commits of an execution that has been changed
+// from LOCAL to REMOTE are passed on unchanged.
 func TestPromotedExecutionCommitsUnchanged(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	c.claim(&perdure.Execution{ID: c.id, PersistenceMode: perdure.Remote})

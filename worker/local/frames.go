@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Streamed blocks are stored under the task or run that writes them, which is called their source. The key
-// of a source has 24 bytes. The first 16 are the id of the task, or zeros for the agent itself. The other 8
-// are the number of the attempt, or the agent's fence.
+// Streamed blocks are stored under the task or run that writes them, which is called their source.
+// The key of a source has 24 bytes. The first 16 are the id of the task, or zeros for the agent
+// itself. The other 8 are the number of the attempt, or the fence of the agent's claim.
 
 // sourceOf returns the execution to which a frame belongs, and the key of its source. Both are empty if the
 // frame has no lease.
@@ -69,8 +69,9 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 	return d.store.sumShown(ctx, execution, p.source, f.Block, end)
 }
 
-// keepShown stores the text of all frames of LOCAL executions in one transaction, and adds hashes to these
-// frames. It returns the new state of each block by the index of its frame.
+// keepShown stores the text of those frames that belong to LOCAL executions, in one transaction,
+// and adds hashes to these frames. It returns the new state of each block by the index of its
+// frame.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]blockUpdate, error) {
 	var batches map[uuid.UUID]*Batch
 	var grown map[int]blockUpdate
@@ -102,7 +103,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 			}
 		}
 		p, next, err := at.add(source, f)
-		// The text before the frame is missing. The server refuses such a frame.
+		// The text before the frame is missing, so the server refuses the frame.
 		if perdure.IsCode(err, perdure.Conflict) {
 			continue
 		}
@@ -128,7 +129,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 	return grown, nil
 }
 
-// writeAll writes the batches of several executions in one transaction.
+// writeAll writes the contents of several executions in one transaction.
 func (s *Store) writeAll(ctx context.Context, batches map[uuid.UUID]*Batch) error {
 	size, empty := 0, true
 	for _, b := range batches {

@@ -10,8 +10,8 @@ import (
 )
 
 // withholdQuestions stores the contents of the questions in c on this worker, and replaces them by
-// references. It also adds to c which decisions this worker has stored, so that the server can erase its
-// copies of them.
+// references. It also lists in c.Decisions the answers that this worker has stored, so that the
+// server can erase its copies of them.
 func withholdQuestions(b *Batch, k *executionState, c *perdure.Commit) {
 	c.Questions = slices.Clone(c.Questions)
 	for i, q := range c.Questions {
@@ -28,15 +28,15 @@ func withholdQuestions(b *Batch, k *executionState, c *perdure.Commit) {
 	c.Decisions = slices.Clone(k.decided)
 }
 
-// decisionsErased removes the decisions that the server has erased from the list in k.
+// decisionsErased removes the answers that the server has erased from the list in k.
 func (k *executionState) decisionsErased(all []perdure.StoredDecision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.decided = slices.DeleteFunc(k.decided, func(s perdure.StoredDecision) bool { return slices.Contains(all, s) })
 }
 
-// Questions implements [perdure.Dispatch]. For a LOCAL execution, it stores the decisions in the questions
-// before it returns them, and fills in decisions that the server has erased.
+// Questions implements [perdure.Dispatch]. For a LOCAL execution, it stores what people have
+// written in the answers before it returns the questions, and fills in what the server has erased.
 func (d *Dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	questions, err := d.Dispatch.Questions(ctx, execution, ids)
 	if err != nil {
@@ -45,8 +45,8 @@ func (d *Dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uui
 	return questions, d.questions(ctx, execution, questions)
 }
 
-// questions stores the decisions in questions of a LOCAL execution, and fills in decisions that the server
-// has erased. The next commit tells the server which decisions are stored.
+// questions stores what people have written in the answers to questions of a LOCAL execution, and
+// fills in what the server has erased. The next commit tells the server which answers are stored.
 func (d *Dispatch) questions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
 	k := d.of(execution)
 	if k == nil {
@@ -81,8 +81,8 @@ func (d *Dispatch) questions(ctx context.Context, execution uuid.UUID, questions
 	return nil
 }
 
-// fillQuestion fills in what only this worker has of a final question: a decision that the server has
-// erased, or the default answer of a question that has expired.
+// fillQuestion fills in what only this worker has of a final question: an answer that the server
+// has erased, or the default answer of a question that has expired.
 func (d *Dispatch) fillQuestion(ctx context.Context, execution uuid.UUID, q *perdure.Question) error {
 	if q.Answer == nil {
 		return nil

@@ -41,7 +41,7 @@ func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return s.reader(ctx, c), nil
 }
 
-// Get returns the bytes of a content, after a check against its hash. Errors: those of Content.
+// Get returns the bytes of a content, which it checks against their hash. Errors: those of Content.
 func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) ([]byte, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]
 	return s.Get(ctx, execution, sum)
 }
 
-// Has reports whether the store has a content of the execution. Streamed text does not count.
+// Has reports whether the store has any content of the execution. Streamed text does not count.
 func (s *Store) Has(ctx context.Context, execution uuid.UUID) (bool, error) {
 	var there bool
 	err := s.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM contents WHERE execution = ?)", execution[:]).Scan(&there)

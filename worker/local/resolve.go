@@ -13,9 +13,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// content sets *place to the content that ref refers to, unless *place is already set. If the store lacks
-// the content, the server may still have it, for example an input before the first commit. Errors:
-// not_found, with the ids of execution and worker; internal if the content is damaged.
+// content sets *place to the content to which ref refers, unless *place is already set. If this
+// store does not have the content, the method content requests it from the server, which may still
+// have it, for example an input before the first commit. Errors: not_found, with the ids of
+// execution and worker; internal if the content is damaged.
 func (d *Dispatch) content(ctx context.Context, execution uuid.UUID, place *json.RawMessage, ref *perdure.BlobRef) error {
 	if *place != nil || ref == nil {
 		return nil
@@ -49,7 +50,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	return content.Bytes(), err
 }
 
-// execution sets the fields of a LOCAL execution whose contents only this worker has.
+// execution sets those fields of a LOCAL execution whose contents only this worker has.
 func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	if err := d.content(ctx, x.ID, &x.Input, x.InputBlob); err != nil {
 		return err
@@ -64,7 +65,7 @@ func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	return d.content(ctx, x.ID, &x.Output, x.OutputBlob)
 }
 
-// taskErrorName returns the name under which the store has the error message of a task's attempt.
+// taskErrorName returns the name under which the store keeps the error message of a task's attempt.
 func taskErrorName(task uuid.UUID, attempt int) string {
 	return fmt.Sprintf("error:%s:%d", task, attempt)
 }
@@ -81,8 +82,8 @@ func (d *Dispatch) tasks(ctx context.Context, execution uuid.UUID, tasks []*perd
 	return nil
 }
 
-// task sets the fields of a task whose contents only this worker has, except the input: the code that
-// scheduled the task has it.
+// task sets those fields of a task whose contents only this worker has. It does not set the input,
+// because the code that scheduled the task has it.
 func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Task) error {
 	if t.Error == nil || t.Error.Message != "" && t.Error.Message != perdure.KeptByWorker {
 		return d.content(ctx, execution, &t.Result, t.ResultBlob)

@@ -25,8 +25,9 @@ type soundness struct {
 	ended  chan struct{}
 }
 
-// settle finds out how the last process left the store, and flushes the write-ahead log to disk. It also
-// writes the mark that the store is open; on a full disk it does so after the log has freed space.
+// settle finds out how the last process left the store, and flushes the write-ahead log to disk. It
+// also writes the mark that says that the store is open. On a full disk it writes the mark only
+// after the flush of the log, which frees space.
 func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	if s.state, err = s.mark.Read(); err != nil {
 		return err
@@ -45,8 +46,9 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	return s.mark.Write(now)
 }
 
-// start runs the checks that must be done before the store is used. It checks the whole file if the last
-// check found damage or, with before, if the file may be damaged.
+// start runs the checks that must be done before the store is used. It checks the whole file if the
+// last check found damage. If the file only may be damaged, it checks the whole file if the
+// parameter before is true.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -129,7 +131,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// check runs the check how on a connection of its own. It returns an internal error if the file is damaged.
+// check runs a check, the parameter how, on a database connection of its own. It returns an
+// internal error if the file is damaged.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
 	if err != nil {

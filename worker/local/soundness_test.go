@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
-// TestBackgroundCheckFindsDamage checks a damaged store that was not closed cleanly. Open opens it.
-// It then fails with an error, and the next Open returns that error. OpenChecked returns the error
-// at once. After a clean close, the file is not checked.
+// TestBackgroundCheckFindsDamage checks a damaged store that was not closed cleanly. Open opens it,
+// but the store fails soon after that, and the next Open returns the error. OpenChecked returns the
+// error at once. A store that was closed cleanly is not checked.
 func TestBackgroundCheckFindsDamage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)

@@ -140,8 +140,8 @@ func ReadID(dir string) (uuid.UUID, error) {
 // WorkerID returns the id of the store's worker, which never changes.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
-// Results returns the store of results that attempts have returned and the server has not stored yet. It is
-// in the same directory.
+// Results returns the store for results of attempts that the server has not stored yet. It is in
+// the same directory.
 func (s *Store) Results() *results.Store { return s.results }
 
 // Close completes pending writes and closes the store. Later calls of Close return the same error as the
@@ -149,9 +149,10 @@ func (s *Store) Results() *results.Store { return s.results }
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		// SQLite runs its final WAL checkpoint when the last connection is closed. After a failure of the
-		// writer, the writer is closed first. The last connection is then a reading one, which cannot run
-		// the checkpoint, so the log stays until the next start.
+		// SQLite runs its final checkpoint of the write-ahead log when the last connection is
+		// closed. If the writer has failed, its connection is closed first. The last connection is
+		// then one that only reads, and cannot run the checkpoint, so the log stays until the next
+		// start.
 		if s.writer != nil {
 			s.writer.sound.end()
 			s.writer.end()

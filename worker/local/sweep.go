@@ -11,11 +11,11 @@ import (
 // sweepPause is the pause between two requests to the server during a sweep.
 const sweepPause = 10 * time.Millisecond
 
-// Sweep asks the server about every execution in the store. It drops the contents of an execution that the
-// server has promoted to REMOTE or deleted. But if the server knows no LOCAL execution of this worker at
-// all, it may be the wrong server, or may map the worker's key to another org. Then Sweep drops nothing
-// that the server does not find. Errors: errors of the server and the store. After an error, the next sweep
-// starts from the beginning.
+// Sweep asks the server about every execution in the store. It drops the contents of an execution
+// that has become REMOTE, or that the server does not know any more. But if the server knows no
+// LOCAL execution of this worker at all, it may be the wrong server, or may map the worker's key to
+// another org. Then Sweep drops nothing that the server does not know. Errors: errors of the server
+// and the store. After an error, the next sweep starts from the beginning.
 func (d *Dispatch) Sweep(ctx context.Context) error {
 	var unknown []uuid.UUID
 	ours := false
@@ -78,8 +78,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next returns the smallest execution id greater than after for which the store has data, or uuid.Nil if
-// there is none.
+// next returns the next execution for which the store has data: the smallest id that is greater
+// than the parameter after, or uuid.Nil if there is none.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (

@@ -51,8 +51,8 @@ func (c *dispatchTest) local(id, home uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{ID: id, PersistenceMode: perdure.Local, HomeID: &home}
 }
 
-// TestSweepDropsWhatIsPromotedOrDeleted checks that a sweep drops exactly the executions that the
-// server has promoted or deleted.
+// TestSweepDropsWhatIsPromotedOrDeleted checks that a sweep drops exactly the executions that have
+// become REMOTE or that the server has deleted.
 func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	promoted, deleted, alsoDeleted := c.litter()

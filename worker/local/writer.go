@@ -172,7 +172,7 @@ func (w *writer) send(ctx context.Context, one *write) error {
 	}
 }
 
-// end refuses new writes, and waits until all queued ones have run.
+// end refuses new writes, and waits until all queued writes have run.
 func (w *writer) end() {
 	w.mu.Lock()
 	if !w.closed {
@@ -183,7 +183,7 @@ func (w *writer) end() {
 	<-w.ended
 }
 
-// close closes the connection of the writer. The caller has called end.
+// close closes the database connection of the writer. The caller has called end.
 func (w *writer) close() error {
 	for _, stmt := range w.stmts {
 		_ = stmt.Close() // closing errors do not matter: the connection is closed next
@@ -212,9 +212,9 @@ func (w *writer) run() {
 // writes counts for at least groupBytes.
 const checkpointAfter, groupBytes = 16 << 20, 64 << 10
 
-// checkpoint adds the bytes of a group of writes to a sum, and runs a checkpoint of the write-ahead log
-// when the sum is about checkpointAfter. SQLite's automatic checkpoint would not report an error if the
-// database file cannot be written.
+// checkpoint counts the bytes that a group of writes has added to the write-ahead log, and runs a
+// checkpoint of that log when about checkpointAfter bytes have been added. SQLite's automatic
+// checkpoint would not report an error if the database file cannot be written.
 func (w *writer) checkpoint(group []*write) {
 	w.walBytes += groupBytes
 	for _, one := range group {
@@ -286,7 +286,7 @@ func (w *writer) transact(apply func(transaction) error) error {
 	return w.outcome(err)
 }
 
-// fail stops all writing for good; err is the reason that later writes get.
+// fail stops all writing for good. The parameter err is the error that later writes get.
 func (w *writer) fail(err error) {
 	if w.broken == nil {
 		w.broken = storeBroken(err)
@@ -316,9 +316,9 @@ func (w *writer) inTransaction() bool {
 	return err != nil
 }
 
-// outcome returns the error that the caller of a failed write gets. On a full disk, it frees space and
-// returns unavailable. It returns an error that has a code unchanged. After any other error, it stops
-// writing and returns internal.
+// outcome returns the error that the caller of a failed write gets. On a full disk, it frees space
+// and returns unavailable. If err has a code, it returns err unchanged. After any other error, it
+// stops writing and returns internal.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

@@ -15,8 +15,9 @@ import (
 // Further values are counted under the label "other".
 const maxLabels = 100
 
-// Metrics are the Prometheus metrics of a worker. The caller sets the Observer in the worker's Config to
-// Worker(), the Observer in the Config of the react agent to React(), and passes the worker to Watch.
+// Metrics are the Prometheus metrics of a worker. The caller uses the result of Worker as the
+// Observer in the worker's Config, and the result of React as the Observer in the Config of the
+// react agent. It passes the worker to Watch.
 type Metrics struct {
 	registerer prometheus.Registerer
 	models     *meter.Bounded
@@ -144,7 +145,8 @@ func (m *Metrics) React() *react.Observer {
 	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
 }
 
-// model returns the labels for a model. After maxLabels models, both are "other".
+// model returns the labels for the provider and the model of a call. After maxLabels models, both
+// are "other".
 func (m *Metrics) model(c react.ModelCall) (provider, model string) {
 	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
 		return meter.Other, meter.Other

@@ -23,7 +23,7 @@ const (
 )
 
 // addresses are the configured addresses of servers that share one store. The type is also the gRPC
-// resolver, because a host name may stand for several IP addresses.
+// resolver, because one host name may have several IP addresses.
 type addresses struct {
 	given []string
 	// seed determines the order in which this client tries the addresses. It is random, so that the clients
@@ -39,7 +39,7 @@ type addresses struct {
 // another server.
 func (a addresses) several() bool { return a.found.Load() > 1 }
 
-// parseAddresses returns the addresses in a list that is separated by commas. Errors:
+// parseAddresses returns the addresses in list, which are separated by commas. Errors:
 // invalid_argument.
 func parseAddresses(list string, last *lastError) (addresses, error) {
 	a := addresses{seed: maphash.MakeSeed(), last: last, found: new(atomic.Int64)}
@@ -122,7 +122,7 @@ func lookup(ctx context.Context, given string) ([]string, error) {
 	return found, err
 }
 
-// scheme is the URL scheme with which gRPC finds this resolver.
+// scheme is the URL scheme by which gRPC finds this resolver.
 const scheme = "perdure"
 
 // Scheme implements resolver.Builder.

@@ -36,8 +36,9 @@ func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	return *ref, nil
 }
 
-// cutShort returns the error of an upload. If the server says that the length is wrong, although the client
-// has sent the right one, the connection has lost bytes, and the error is unavailable.
+// cutShort returns the error of an upload that ended with err. If the server says that the length
+// is wrong, although the client has sent the right one, the connection has lost bytes, and the
+// error is unavailable.
 func cutShort(err error, wrongLength bool) error {
 	var coded *perdure.Error
 	if wrongLength || !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
@@ -49,9 +50,9 @@ func cutShort(err error, wrongLength bool) error {
 	return err
 }
 
-// upload sends the header and the content. It returns how many bytes it read, and whether the content has
-// ended. The error says that the content could not be read. If the server ends the call, upload returns
-// without an error, and the reply has the reason.
+// upload sends the header and the content. It returns how many bytes it read, and whether the
+// content has ended. Its error is a failure to read the content. If the server ends the call,
+// upload returns no error, because the server's reply has the reason.
 func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {
 	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
 		return 0, false, nil

@@ -122,8 +122,8 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// failedTime returns the time since began, rounded down: the time that the failed tries of a call have
-// taken. The leases in the reply do not begin before the try that succeeded.
+// failedTime returns the time since began, rounded down: how long the failed tries of a call have
+// taken. The leases in the reply begin no earlier than the try that succeeded.
 func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }

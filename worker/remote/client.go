@@ -110,7 +110,8 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// open creates a connection that uses the addresses. The method wire.cut closes its sockets.
+// open creates a connection that uses the addresses in the parameter at. The method cut of the
+// parameter wire closes its sockets.
 func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
 	if err != nil {
@@ -137,7 +138,8 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 	}
 }
 
-// connect waits until the connection stands. Error: unavailable if the first try fails or ctx ends.
+// connect waits until the connection is established. Error: unavailable if the first try fails or
+// ctx ends.
 func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *lastError) error {
 	conn.Connect()
 	for {
@@ -161,7 +163,8 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 // reconnects in quick succession may share one.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
-// watch connects again whenever the connection is idle, and announces each reconnect, until ctx ends.
+// watch connects again whenever the connection is idle, and announces each reconnect, until ctx
+// ends.
 func (c *Client) watch(ctx context.Context) {
 	lost := false
 	for {
@@ -172,7 +175,7 @@ func (c *Client) watch(ctx context.Context) {
 				c.line.broadcast()
 				select {
 				case c.again <- struct{}{}:
-				default: // one token that nobody has received yet is enough
+				default: // there is a token that nobody has received yet, and one is enough
 				}
 			}
 			lost = false

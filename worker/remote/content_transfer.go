@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// fitter returns the Fitter that makes a message fit: it uploads large contents as blobs, so that the
-// message only refers to them.
+// fitter returns the Fitter with which the client makes messages small enough for gRPC: it uploads
+// large contents as blobs, so that the message only refers to them.
 func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	return &pbconv.Fitter{Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return again(ctx, c, "PutBlob", func(ctx context.Context) (perdure.BlobRef, error) {
@@ -25,8 +25,8 @@ func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	}}
 }
 
-// fill downloads the contents that a message only refers to. If local is true, the message is about a LOCAL
-// execution, and fill leaves out contents that only the execution's worker has.
+// fill downloads the contents to which a message only refers. If local is true, the message is
+// about a LOCAL execution, and fill leaves out contents that only the execution's worker has.
 func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Inline != nil || m.Blob == nil || local && withheld(execution, m.Blob) {
@@ -54,7 +54,7 @@ func ofLocal(t *perdurev1.Task) bool {
 	return strings.HasPrefix(t.GetQueue(), perdure.LocalQueuePrefix)
 }
 
-// fillTasks downloads those inputs and results of the tasks that the message only refers to.
+// fillTasks downloads those inputs and results of the tasks to which the message only refers.
 func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*perdurev1.Task) error {
 	for _, t := range tasks {
 		if err := c.fill(ctx, execution, ofLocal(t), t.GetInput(), t.GetResult()); err != nil {
@@ -86,7 +86,7 @@ func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1
 	return buf.Bytes(), nil
 }
 
-// agentClaim converts the message m to a claim, and downloads contents that m only refers to.
+// agentClaim converts the message m to a claim, and downloads the contents to which m only refers.
 func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -109,7 +109,8 @@ func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perd
 	return claim, c.fetchDeferred(ctx, execution, m.GetResults(), claim.Results)
 }
 
-// taskClaim converts the message m to a claim of a task, and downloads contents that m only refers to.
+// taskClaim converts the message m to a claim of a task, and downloads the contents to which m only
+// refers.
 func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -121,8 +122,8 @@ func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure
 	return pbconv.TaskClaimFromProto(m)
 }
 
-// commitReply converts the message m to the reply to a commit, and downloads contents that m only refers
-// to.
+// commitReply converts the message m to the reply to a commit, and downloads the contents to which
+// m only refers.
 func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
 	tasks := slices.Clip(m.GetTasks())
 	for _, claim := range m.GetClaims() {
@@ -142,7 +143,8 @@ func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdur
 	return reply, c.fetchDeferred(ctx, execution, m.GetTasks(), reply.Tasks)
 }
 
-// fetchDeferred requests the tasks that did not fit into the message, and adds them to tasks.
+// fetchDeferred requests the tasks of list that did not fit into the message, and adds them to
+// tasks.
 func (c *Client) fetchDeferred(ctx context.Context, execution uuid.UUID, list []*perdurev1.Task, tasks []*perdure.Task) error {
 	var places []int
 	var ids []uuid.UUID

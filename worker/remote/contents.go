@@ -38,7 +38,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	}
 }
 
-// contentServer serves the contents for which the server asks over one stream.
+// contentServer serves, over one stream, the contents for which the server asks.
 type contentServer struct {
 	ctx     context.Context
 	source  perdure.ContentSource
@@ -60,7 +60,7 @@ type contentRequest struct {
 	more chan struct{}
 
 	mu   sync.Mutex // guards the field room
-	room int64      // number of pieces that the server still allows to be sent
+	room int64      // number of pieces that the server allows to be sent now
 }
 
 // sendMessage sends a message over the stream. Requests are served concurrently, but only one goroutine
@@ -71,8 +71,8 @@ func (s *contentServer) sendMessage(m *perdurev1.ServeContentsRequest) error {
 	return s.send(m)
 }
 
-// take handles a message from the server: a new request, permission to send more pieces for a request, or
-// the cancellation of a request.
+// take handles a message from the server: a new request, the permission to send more pieces for a
+// request, or the cancellation of a request.
 func (s *contentServer) take(m *perdurev1.ServeContentsResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +128,9 @@ func (a *contentRequest) piece(ctx context.Context) bool {
 	}
 }
 
-// answer sends the requested content in pieces, and then its end, or the error err. It sends neither of the
-// two if the request was cancelled or the stream is broken.
+// answer sends the requested content in pieces, and then a message that marks the end. If err is
+// not nil, or the content cannot be read, that message has the error instead. answer does not send
+// it if the request was cancelled or the stream is broken.
 func (s *contentServer) answer(ctx context.Context, a *contentRequest, err error) {
 	defer func() {
 		a.cancel()
@@ -162,7 +163,8 @@ func (s *contentServer) stream(ctx context.Context, a *contentRequest) error {
 	}
 	defer func() { _ = content.Close() }() // the content was only read
 	for {
-		// Each piece has a buffer of its own, because gRPC may still read the one of the previous message.
+		// Each piece has a buffer of its own, because gRPC may still read the buffer of the
+		// previous message.
 		buf := make([]byte, perdure.BlobChunk)
 		n, err := io.ReadFull(content, buf)
 		if n > 0 {

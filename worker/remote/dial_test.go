@@ -168,9 +168,9 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// TestDialFindsWhoIsThere checks that Dial connects to any reachable address, whether the addresses
-// are in a list or belong to one host name. If no address is reachable, the error is unavailable
-// and names the configured address.
+// TestDialFindsWhoIsThere checks that Dial connects to any address that can be reached, whether the
+// addresses are in a list or belong to one host name. If none can be reached, the error is
+// unavailable and names the configured address.
 func TestDialFindsWhoIsThere(t *testing.T) {
 	there := listen(t, "tcp", "127.0.0.1:0")
 	serve(t, there)

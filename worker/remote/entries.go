@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// Entries implements perdure.Dispatch. It has only one message of the stream in memory at a time, and does
-// not retry. After an error, the caller can continue with the last entry that it got as After.
+// Entries implements perdure.Dispatch. It has only one message of the stream in memory at a time,
+// and does not retry. After an error, the caller can set q.After to the last entry that it got, and
+// call Entries again.
 func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -42,8 +43,8 @@ func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[pe
 	}
 }
 
-// nextEntries reads the next message of the stream, and downloads the contents of its entries. The message
-// is a batch, or one entry from an older server that sends no batches. At the end of the stream, the error
+// nextEntries reads the next message of the stream, and downloads the contents of its entries. The
+// message has several entries, or one if the server is older. At the end of the stream, the error
 // is io.EOF.
 func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entry, error) {
 	head, err := in.Recv()

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// unbatchedServer is a server that sends each entry in a separate message, not in batches.
+// unbatchedServer is a server that sends each entry in a message of its own, like an older server.
 type unbatchedServer struct {
 	perdurev1.UnimplementedAgentDispatchServer
 	entries []perdure.Entry
@@ -32,8 +32,8 @@ func (o *unbatchedServer) GetEntries(_ *perdurev1.GetEntriesRequest, out perdure
 	return nil
 }
 
-// TestAnOlderServerSendsEntriesOneByOne checks that Entries reads the entries of a server that does
-// not send batches.
+// TestAnOlderServerSendsEntriesOneByOne checks that Entries reads the entries of a server that
+// sends each entry in a message of its own.
 func TestAnOlderServerSendsEntriesOneByOne(t *testing.T) {
 	server := &unbatchedServer{}
 	for range 3 {

@@ -21,8 +21,8 @@ import (
 // because the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError stores the last error of a try to connect, for Dial. gRPC itself reports that error only to
-// calls.
+// lastError stores the error of the last try to connect, for Dial. gRPC itself reports that error
+// only to calls.
 type lastError struct {
 	mu  sync.Mutex
 	err error
@@ -111,7 +111,7 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// ended reports whether err means that a context ended.
+// ended reports whether err means that a context has ended.
 func ended(err error) bool {
 	code := status.Code(err)
 	return code == grpccodes.Canceled || code == grpccodes.DeadlineExceeded ||
@@ -128,7 +128,7 @@ func again[T any](ctx context.Context, c *Client, name string, call func(context
 	pauses := c.pauses()
 	var unavailable error
 	for {
-		back := c.line.back() // before the call, so that no reconnect after it is missed
+		back := c.line.back() // taken before the call, so that no reconnect after it is missed
 		reply, err := call(trying)
 		err = c.fail(trying, err)
 		if err == nil {
@@ -154,7 +154,7 @@ func shortPauses() backoff.BackOff {
 	return pauses
 }
 
-// isTemporary reports whether the same call may succeed when it is repeated.
+// isTemporary reports whether a call with this error may succeed when it is repeated.
 func isTemporary(err error) bool {
 	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
 }

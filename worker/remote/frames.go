@@ -35,14 +35,14 @@ func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.
 	return replies, nil
 }
 
-// batch is the content of one message: pieces of frames. Each piece has the index of the frame to which it
-// belongs.
+// batch is the content of one message of frames: pieces of frames, each with the index of the frame
+// to which it belongs.
 type batch struct {
 	pieces []perdure.Frame
 	of     []int
 }
 
-// batches splits the frames into batches of one message each, in order.
+// batches splits the frames into the contents of messages, in order.
 func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	return func(yield func(batch) bool) {
 		var b batch
@@ -65,9 +65,9 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join adds the server's replies to this batch to replies, which has one reply for each frame. If a frame
-// was sent in several pieces, its reply is the first error or, if there is none, the reply to the last
-// piece.
+// join adds the server's replies to the pieces of this batch to replies, which has one reply for
+// each frame. If a frame was sent in several pieces, its reply is the first error or, if there is
+// none, the reply to the last piece.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {
@@ -97,8 +97,8 @@ func cut(frame perdure.Frame) []perdure.Frame {
 	return append(pieces, frame)
 }
 
-// frameStream is the one stream over which the client sends frames. It is opened when it is first used, and
-// replaced when it breaks.
+// frameStream is the one gRPC stream over which the client sends frames. It is opened when it is
+// first used, and replaced when it breaks.
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
 
@@ -120,7 +120,8 @@ func (s *frameStream) close() {
 	s.running.Wait()
 }
 
-// send sends one batch and waits for the server's replies. Errors: those of the batch, the stream and ctx.
+// send sends the frames as one message and waits for the server's replies. Errors: that of the
+// message, of the stream or of ctx.
 func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]perdure.FrameReply, error) {
 	stream, err := s.stream()
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 // unreplayed prevents gRPC from repeating a call by itself. gRPC buffers sent messages, to replay
 // them on a new connection if the old one breaks before the call is sent.
 //
-// If the connection breaks at that time, Send returns io.EOF for a message that is nevertheless in
-// the buffer, and the stream continues. If the caller then closes the stream, gRPC replays it up to
-// that message with a regular end, and the server cannot detect that the rest of an upload is
-// missing. In the same way, a stream ends with io.EOF, as if it had a reply, if its second
-// connection breaks, too.
+// If the connection breaks before the call is sent, Send returns io.EOF for a message that is
+// nevertheless in the buffer, and the stream continues. If the caller then closes the stream, gRPC
+// replays it up to that message with a regular end, and the server cannot detect that the rest of
+// an upload is missing. In the same way, a stream ends with io.EOF, as if it had a reply, if its
+// second connection breaks, too.
 //
 // The client repeats calls with [again] instead, which is used only for calls that may be repeated.
 var unreplayed = grpc.MaxRetryRPCBufferSize(0)
 
-// lostUnary is a gRPC interceptor. It returns unavailable for a unary call whose message could not be sent.
-// gRPC returns io.EOF for such a call: the reason is in the status, but nothing reads the status of a unary
-// call.
+// lostUnary is a gRPC interceptor for unary calls. It returns unavailable if the message of the
+// call could not be sent. gRPC returns io.EOF then: the reason is in the status of the call, but
+// nothing reads the status of a unary call.
 func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if errors.Is(err, io.EOF) {

@@ -48,7 +48,7 @@ func (w *stuckConn) Close() error {
 	return w.Conn.Close()
 }
 
-// uploadServer is a server that accepts uploads.
+// uploadServer is a server that accepts uploads of blobs.
 type uploadServer struct {
 	perdurev1.UnimplementedWorkerDispatchServer
 	ended chan int // receives the number of bytes of each upload that the client has ended
@@ -142,7 +142,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	}
 }
 
-// callbackReader is an empty content that calls the function do when it is read.
+// callbackReader is the reader of an empty content. It calls the function do when it is read.
 type callbackReader struct{ do func() }
 
 func (r *callbackReader) Read([]byte) (int, error) {

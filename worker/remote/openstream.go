@@ -23,7 +23,8 @@ type openStream struct {
 	waiting map[int64]chan *perdurev1.StreamDataResponse
 }
 
-// roundTrip sends a batch with a new number, and waits for the server's reply to that number.
+// roundTrip sends the frames as a message with a new number, and waits for the server's reply to
+// that number.
 func (s *openStream) roundTrip(ctx context.Context, frames []*perdurev1.Frame) (*perdurev1.StreamDataResponse, error) {
 	id, answer := s.expect()
 	defer s.forget(id)

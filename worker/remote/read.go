@@ -14,11 +14,11 @@ import (
 // part is a message of a stream in which messages are followed by chunks of their contents.
 type part interface{ GetChunk() []byte }
 
-// receiver is the end of a stream of parts from which they are read.
+// receiver is the receiving end of a stream of parts.
 type receiver[M part] interface{ Recv() (M, error) }
 
-// follow reads the chunks that come after a message on the stream, and stores them in the given contents of
-// that message, in order.
+// follow reads the chunks that come after a message on the stream, and stores them in contents,
+// which are the contents of that message, in order.
 func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Follows == nil {
@@ -40,8 +40,8 @@ func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	return nil
 }
 
-// cutOff returns the error of a stream that must not end yet: unavailable if err says that the stream has
-// ended, and err otherwise.
+// cutOff returns the error of a stream that has ended too early: unavailable if err says that the
+// stream has ended, and err otherwise.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return perdure.Errorf(perdure.Unavailable, "the server's answer was cut off")

@@ -8,7 +8,7 @@ type reconnectSignal struct {
 	returned chan struct{}
 }
 
-// back returns a channel that is closed when the client has reconnected next time.
+// back returns a channel that is closed when the client reconnects the next time.
 func (l *reconnectSignal) back() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

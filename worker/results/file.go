@@ -22,8 +22,8 @@ func encode(input perdure.Hash, result []byte) []byte {
 	return append(raw, result...)
 }
 
-// decode returns the result that a file contains. It returns false if the file is damaged, or belongs to a
-// task with another input.
+// decode returns the result in the file content raw. The bool is false if the file is damaged, or
+// belongs to a task with another input.
 func decode(input perdure.Hash, raw []byte) ([]byte, bool) {
 	rest, ok := bytes.CutPrefix(raw, []byte(magic))
 	if !ok || len(rest) < 2*sum || !bytes.Equal(rest[:sum], input[:]) {

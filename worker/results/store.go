@@ -20,7 +20,7 @@ import (
 const (
 	// DefaultBytes is the default limit of a Store's disk space in bytes.
 	DefaultBytes = 256 << 20
-	// DefaultAge is how old a result becomes by default before a Store removes it.
+	// DefaultAge is the default age at which a Store removes a result.
 	DefaultAge = 24 * time.Hour
 	// block is the unit, in bytes, to which file sizes are rounded up, because a file system allocates
 	// whole blocks.
@@ -90,7 +90,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// list reads which results are in the directory. It ignores files whose names are not names of results.
+// list reads which results are in the directory. It ignores files whose names are not those of
+// results.
 func (s *Store) list() error {
 	found, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -134,8 +135,9 @@ func (s *Store) Put(k Key, result []byte) error {
 	return nil
 }
 
-// write creates the file under its final name. If the process is killed after that, the result is there. If
-// a power failure leaves the file incomplete, its checksum does not match.
+// write creates the file with the final name of the result n. If the process is killed after that,
+// the result is complete. If a power failure leaves the file incomplete, its checksum does not
+// match.
 func (s *Store) write(n name, raw []byte) error {
 	f, err := os.OpenFile(s.path(n), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

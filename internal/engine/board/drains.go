@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// IdlePatience is the time that an execution which must run alone on its worker waits for a
-	// worker that happens to be idle.
+	// IdlePatience is how long an execution that must run alone on its worker waits for an idle
+	// worker, before the server chooses a worker and lets it become idle.
 	IdlePatience = 3 * time.Second
 	// drainPatience is how long a chosen worker stays chosen after its last poll. After that time,
 	// another worker may be chosen in its place.
 	drainPatience = 30 * time.Second
 )
 
-// Drains chooses one worker for each execution that has waited longer than IdlePatience to run
-// alone on its worker. The chosen worker claims nothing else until it is idle. Each server has its
-// own board. The store ensures that no other execution runs beside one that must be alone.
+// Drains chooses one worker for each execution that must run alone on its worker and has waited for
+// longer than IdlePatience. The chosen worker claims nothing else until it is idle. Each server has
+// its own Drains. The store ensures that no other execution runs beside one that must be alone.
 type Drains struct {
 	mu     sync.Mutex // guards chosen
 	chosen map[uuid.UUID]drain
@@ -32,7 +32,8 @@ type drain struct {
 	polled perdure.Time
 }
 
-// Draining reports whether the worker was chosen to become idle, and records the time of its poll.
+// Draining reports whether the worker was chosen to become idle, and records now as the time of its
+// last poll.
 func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,9 +46,9 @@ func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// Polled updates the board with the result of a worker's poll: the executions that the poll claimed
-// and, in waits, an execution that waits to run alone on its worker. If there is none, waits is
-// nil.
+// Polled updates Drains after a poll of a worker. The parameter claimed contains the executions
+// that the poll has claimed. The parameter waits is an execution that waits to run alone on its
+// worker, nil if there is none.
 func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +56,8 @@ func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *r
 		delete(b.chosen, x.ID)
 	}
 	if waits == nil {
-		// Another worker claimed the execution that this worker was chosen for, or the execution
-		// ended.
+		// Another worker has claimed the execution for which this worker was chosen, or the
+		// execution has ended.
 		for id, d := range b.chosen {
 			if d.worker == worker {
 				delete(b.chosen, id)

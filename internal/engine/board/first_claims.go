@@ -12,7 +12,8 @@ import (
 // its goroutine.
 const FirstClaimFor = 500 * time.Millisecond
 
-// FirstClaims decides for one poll which executions the poll leaves to other workers.
+// FirstClaims decides for one poll which executions the poll leaves, for now, to the workers that
+// keep their goroutines.
 type FirstClaims struct {
 	board  *Keepers
 	worker uuid.UUID
@@ -20,14 +21,14 @@ type FirstClaims struct {
 	until  perdure.Time
 }
 
-// FirstClaims returns the FirstClaims for one poll of the worker.
+// FirstClaims returns a FirstClaims for one poll of the worker.
 func (b *Keepers) FirstClaims(worker uuid.UUID) *FirstClaims {
 	return &FirstClaims{board: b, worker: worker}
 }
 
 // Skip reports whether the poll should leave the execution to another worker for now. The committer
-// calls Skip. The result comes from memory and may be out of date. A wrong result is harmless,
-// because a later poll finds the skipped execution.
+// calls Skip. The report depends only on the memory of this server and may be out of date. A wrong
+// report is harmless, because a later poll finds the skipped execution.
 func (f *FirstClaims) Skip(execution uuid.UUID, ready perdure.Time) bool {
 	now, until := f.board.clock.Now(), ready.Add(FirstClaimFor)
 	if until.Reached(now) || !f.board.keptElsewhere(execution, f.worker, now.Add(-f.board.lease)) {
@@ -41,8 +42,8 @@ func (f *FirstClaims) Skip(execution uuid.UUID, ready perdure.Time) bool {
 	return true
 }
 
-// Over returns the time until all workers may claim the first of the skipped executions; 0 if none
-// was skipped.
+// Over returns the time until the first of the skipped executions may be claimed by any worker; 0
+// if none was skipped.
 func (f *FirstClaims) Over() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,7 +54,7 @@ func (f *FirstClaims) Over() time.Duration {
 }
 
 // keptElsewhere reports whether a worker other than the given one keeps the execution's goroutine,
-// has reported so since the given time, and has an open poll.
+// has reported that after the time since, and has an open poll.
 func (b *Keepers) keptElsewhere(execution, worker uuid.UUID, since perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Poll is an open poll for executions. The mutex of Keepers guards the fields that follow org.
+// Poll is an open poll of a worker for executions. The mutex of Keepers guards the fields that
+// follow org.
 type Poll struct {
 	perdure.Poll
 	Began time.Time
@@ -24,7 +25,8 @@ type Poll struct {
 // Handed returns a channel that contains a value if claims may have been handed over to the poll.
 func (o *Poll) Handed() <-chan struct{} { return o.handed }
 
-// Slot is a reserved slot of a poll: room for one claim that is handed over to the poll.
+// Slot is a reserved slot of a poll: room for one claim, with which a command that wakes an
+// execution can end the poll.
 type Slot struct {
 	to *Poll
 	rules.Handover
@@ -33,8 +35,7 @@ type Slot struct {
 // Began returns the time at which the poll began.
 func (h *Slot) Began() time.Time { return h.to.Began }
 
-// Decision returns the part of the slot that the decision in package rules reads; nil for a nil
-// slot.
+// Decision returns the part of the slot that functions of package rules read; nil for a nil slot.
 func (h *Slot) Decision() *rules.Handover {
 	if h == nil {
 		return nil
@@ -43,8 +44,8 @@ func (h *Slot) Decision() *rules.Handover {
 }
 
 // Reserve reserves a slot in an open poll of the worker that keeps the execution's goroutine. It
-// returns nil if there is no such poll or slot, or if the worker is to become idle (see [Drains]).
-// The caller must call Settle with the result.
+// returns nil if there is no such poll or no free slot, or if the worker is to become idle (see
+// [Drains]). The caller must call Settle with a result that is not nil.
 func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +64,7 @@ func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot
 	return nil
 }
 
-// Settle ends the reservation of the slot. If claim is not nil, Settle passes the claim to the
+// Settle ends the reservation of the slot h. If claim is not nil, Settle passes the claim to the
 // slot's poll, which returns it to the worker.
 func (b *Keepers) Settle(h *Slot, claim *perdure.AgentClaim) {
 	b.mu.Lock()
@@ -87,15 +88,15 @@ func nudge(ch chan struct{}) {
 	}
 }
 
-// Rest marks the poll as waiting for hints, so that executions can be handed over to it.
+// Rest marks the poll as waiting for hints. From then on, executions can be handed over to it.
 func (b *Keepers) Rest(o *Poll) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o.resting = true
 }
 
-// Rise marks the poll as not waiting, waits until none of its slots is reserved, and returns the
-// claims that were handed over.
+// Rise marks the poll as not waiting. It then waits until none of the poll's slots is reserved, and
+// returns the claims that were handed over to the poll.
 func (b *Keepers) Rise(o *Poll) []perdure.AgentClaim {
 	b.mu.Lock()
 	o.resting = false

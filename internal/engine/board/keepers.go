@@ -13,17 +13,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Keepers records which worker keeps the goroutine of which execution, from commits and heartbeats,
-// and which workers have open polls. Each server has its own board, which may be out of date. The
-// board only decides which worker is preferred, so no rule depends on it.
+// Keepers records which worker keeps the goroutine of which execution, as commits and heartbeats
+// report it, and which workers have open polls. Each server has its own Keepers, which may be out
+// of date. They only determine which worker is preferred, so no rule depends on them.
 //
 // Keepers also makes handovers possible: if a worker keeps the goroutine of a suspended execution,
-// the decision that wakes the execution can claim it for that worker. The handover needs an open
-// poll of the worker on this server, which then returns the claim. Otherwise the execution becomes
-// PENDING, and polls claim it.
+// the command that wakes the execution can claim it for that worker in the same transaction. This
+// needs an open poll of the worker on this server, which then returns the claim. Otherwise the
+// execution becomes PENDING, and polls claim it.
 //
-// A slot of the poll is reserved before the decision is made, and a poll does not end while a slot
-// of it is reserved. A handover is therefore as safe as a claim by the poll itself.
+// A slot of the poll is reserved before the transaction, and a poll does not end while a slot of it
+// is reserved. A handover is therefore as safe as a claim by the poll itself.
 type Keepers struct {
 	clock Clock
 	lease time.Duration
@@ -36,18 +36,18 @@ type Keepers struct {
 // Clock is the clock of the store.
 type Clock interface{ Now() perdure.Time }
 
-// NewKeepers creates an empty board. A goroutine that a worker has reported in a heartbeat counts
-// as kept for the duration of a lease.
+// NewKeepers creates a Keepers without workers. A goroutine that a worker has reported in a
+// heartbeat counts as kept for the duration of a lease.
 func NewKeepers(c Clock, lease time.Duration) *Keepers { return &Keepers{clock: c, lease: lease} }
 
-// goroutineKeeper is a worker that keeps goroutines or has open polls.
+// goroutineKeeper is what is known about a worker that keeps goroutines or has open polls.
 type goroutineKeeper struct {
 	heard perdure.Time // time of the newest heartbeat or commit that named kept goroutines
 	keeps map[uuid.UUID]parkedGoroutine
 	polls []*Poll
 }
 
-// parkedGoroutine is a goroutine that a worker keeps.
+// parkedGoroutine is the state of a goroutine that a worker keeps.
 type parkedGoroutine struct {
 	perdure.RetainedState
 	whole bool // only the field At is known, so the claim must contain all data
@@ -65,9 +65,9 @@ func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
 	return p
 }
 
-// Heard replaces the worker's goroutines on the board by those in its heartbeat h whose state is
-// ParkedKeep. If the execution of a goroutine could not be read (unread), it may belong to another
-// org. Such a goroutine is recorded only if the board had the same entry before.
+// Heard replaces the goroutines that are recorded for a worker by those in its heartbeat h whose
+// state is ParkedKeep. If unread is true for a goroutine, its execution could not be read, and may
+// belong to another org. Such a goroutine is recorded only if the same entry was recorded before.
 func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,14 +103,14 @@ func (b *Keepers) Keep(execution uuid.UUID, k perdure.RetainedState, now perdure
 	b.keeper[execution] = k.WorkerID
 }
 
-// Resumed removes an execution that has been claimed from the board.
+// Resumed removes what is recorded about an execution, because it has been claimed.
 func (b *Keepers) Resumed(execution uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drop(execution)
 }
 
-// drop removes the keeper of the execution; b.mu must be held.
+// drop removes what is recorded about the goroutine of the execution; b.mu must be held.
 func (b *Keepers) drop(execution uuid.UUID) {
 	if worker, kept := b.keeper[execution]; kept {
 		delete(b.keeper, execution)
@@ -119,9 +119,9 @@ func (b *Keepers) drop(execution uuid.UUID) {
 	}
 }
 
-// Claimed removes an execution that a worker's poll has claimed from the board. It returns the
-// state of the execution's goroutine, if this worker keeps it. Otherwise, or if the state is not
-// completely known, it returns nil.
+// Claimed removes what is recorded about an execution, because a poll of the worker has claimed it.
+// It returns the state of the execution's goroutine, if this worker keeps it. Otherwise, or if the
+// state is not completely known, it returns nil.
 func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.RetainedState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,8 @@ func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.RetainedState {
 	return kept
 }
 
-// Discarded removes goroutines that a worker has discarded.
+// Discarded removes what is recorded about goroutines that the worker has discarded. The ids are
+// those of their executions.
 func (b *Keepers) Discarded(worker uuid.UUID, ids []uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -165,7 +166,7 @@ func (b *Keepers) Close(o *Poll) {
 	b.tidy(o.WorkerID)
 }
 
-// forget removes all goroutines that the worker keeps; b.mu must be held.
+// forget removes what is recorded about the goroutines of the worker; b.mu must be held.
 func (b *Keepers) forget(worker uuid.UUID) {
 	p := b.workers[worker]
 	if p == nil {
@@ -179,14 +180,15 @@ func (b *Keepers) forget(worker uuid.UUID) {
 	clear(p.keeps)
 }
 
-// tidy removes a worker without goroutines and polls; b.mu must be held.
+// tidy removes the worker if it has neither goroutines nor polls; b.mu must be held.
 func (b *Keepers) tidy(worker uuid.UUID) {
 	if p := b.workers[worker]; p != nil && len(p.polls) == 0 && len(p.keeps) == 0 {
 		delete(b.workers, worker)
 	}
 }
 
-// Sweep removes the goroutines of workers that have not reported a goroutine since the given time.
+// Sweep removes the goroutines of workers whose last report of a goroutine was earlier than the
+// time in the parameter before.
 func (b *Keepers) Sweep(before perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -32,8 +32,9 @@ func (b *LostWorkers) Back(org string, worker uuid.UUID) {
 	delete(b.since, Worker{org, worker})
 }
 
-// Due removes and returns the workers that have been disconnected for at least the given duration.
-// The values of the map are the times of the losses.
+// Due returns the workers that have been disconnected for a time, the parameter after, or longer.
+// It removes them from the record. The values of the map are the times at which their connections
+// were lost.
 func (b *LostWorkers) Due(after time.Duration, now perdure.Time) map[Worker]perdure.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

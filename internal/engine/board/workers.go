@@ -39,7 +39,7 @@ func (b *Workers) note(w Worker) {
 	}
 }
 
-// Polling notes that a poll of a worker is open. The caller must call over when the poll ends.
+// Polling notes that a poll of a worker is open. The caller must call over at the end of the poll.
 func (b *Workers) Polling(org string, worker uuid.UUID) (over func()) {
 	w := Worker{org, worker}
 	b.mu.Lock()
@@ -59,8 +59,8 @@ func (b *Workers) Polling(org string, worker uuid.UUID) (over func()) {
 	}
 }
 
-// Take returns the workers that were seen since the last call of Take, by org. It includes workers
-// with an open poll.
+// Take returns, for each org, the workers that were seen since the last call of Take. It includes
+// workers with an open poll.
 func (b *Workers) Take() map[string][]uuid.UUID {
 	b.mu.Lock()
 	defer b.mu.Unlock()

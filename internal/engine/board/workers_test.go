@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/board"
 )
 
-// TestOpenPollsCountAsSeen checks that a worker whose poll waits is seen.
+// TestOpenPollsCountAsSeen checks that a worker with an open poll counts as seen.
 func TestOpenPollsCountAsSeen(t *testing.T) {
 	var workers board.Workers
 	worker := uuid.New()

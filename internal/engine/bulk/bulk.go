@@ -1,8 +1,8 @@
 // Package bulk implements bulk actions: the same command on each execution that matches a filter.
-// The store keeps, for each action, the ids of its executions. Running the command on one execution
-// is called a turn of the action, and the store counts the turns. Any server continues any action.
-// A turn and its count are one transaction, so each execution gets exactly one turn, even if
-// servers crash or retry.
+// The store keeps, for each action, the ids of its executions, and the number of those that are
+// handled. The command on one execution and its count are one transaction, called a turn of the
+// action (not to be confused with the turns of a conversation). Each execution therefore gets the
+// command exactly once, even if servers crash or retry. Any server continues any action.
 package bulk
 
 import (
@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// stepTurns is how many turns of one action run before a server continues with the next action.
+	// stepTurns is how many executions of one action a server handles before it continues with the
+	// next action.
 	stepTurns = 50
 	// listPage is the number of running actions that one query returns.
 	listPage = 100
@@ -34,15 +35,16 @@ const (
 // Config configures the actions. All fields are required.
 type Config struct {
 	Store store.Store
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
-	// Rules returns the settings on which decisions depend.
+	// Rules returns the settings that functions of package rules use.
 	Rules func() rules.Config
-	// Signal checks a signal without a value to an execution and returns it as it is stored.
+	// Signal checks a signal without a value to an execution, and returns it in the form in which
+	// it is stored.
 	Signal func(ctx context.Context, org string, execution uuid.UUID, name, id string) (rules.NewSignal, error)
 	Hints  notify.Notifier
 	Logger *slog.Logger
-	// Tick is the interval at which a server looks for work of actions without a hint.
+	// Tick is the interval at which a server looks for running actions, even without a hint.
 	Tick time.Duration
 }
 
@@ -54,7 +56,7 @@ type Actions struct{ Config }
 type Request struct {
 	Action perdure.BulkActionName
 	Filter perdure.BulkFilter
-	// Kinds are the kinds of executions that have the tag of the filter; nil if the filter has no
+	// Kinds are the kinds of executions that have the tag in the filter; nil if the filter has no
 	// tag.
 	Kinds  []string
 	Reason string

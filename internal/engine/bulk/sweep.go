@@ -33,8 +33,8 @@ func (a *Actions) Keep(ctx context.Context) {
 	}
 }
 
-// Sweep continues all actions until none runs. The actions alternate, so that a large one does not
-// delay the others.
+// Sweep continues all actions until none is running. It alternates between the actions, so that a
+// large one does not delay the others.
 func (a *Actions) Sweep(ctx context.Context) error {
 	for {
 		some, err := a.round(ctx)
@@ -44,8 +44,8 @@ func (a *Actions) Sweep(ctx context.Context) error {
 	}
 }
 
-// round does some turns of each running action, and reports whether any action was running. An
-// action that cannot be continued does not stop the others.
+// round handles some executions of each running action, and reports whether any action was running.
+// An action that cannot be continued does not stop the others.
 func (a *Actions) round(ctx context.Context) (some bool, err error) {
 	var last *perdure.BulkAction
 	var errs []error
@@ -66,7 +66,8 @@ func (a *Actions) round(ctx context.Context) (some bool, err error) {
 	}
 }
 
-// step does the next turns of an action. Another server may do some of them at the same time.
+// step handles the next executions of an action. Another server may handle some of them at the same
+// time.
 func (a *Actions) step(ctx context.Context, action *perdure.BulkAction) error {
 	ids, err := a.Store.BulkExecutions(ctx, action.Org, action.ID)
 	if err != nil {
@@ -84,8 +85,9 @@ func (a *Actions) step(ctx context.Context, action *perdure.BulkAction) error {
 	return nil
 }
 
-// turn runs the action's command on one execution, unless another server has done this turn. It
-// returns the action after the turn; nil if the action was deleted.
+// turn runs the action's command on one execution, unless another server has done so. The parameter
+// at is the number of the execution in the action, from 0. It returns the updated action; nil if
+// the action was deleted.
 func (a *Actions) turn(ctx context.Context, action *perdure.BulkAction, at int, execution uuid.UUID) (*perdure.BulkAction, error) {
 	t := tenant.BulkTurn{Action: action.ID, At: at, Execution: execution}
 	if action.Action == perdure.BulkRetry {
@@ -106,8 +108,8 @@ func (a *Actions) turn(ctx context.Context, action *perdure.BulkAction, at int, 
 	return row, nil
 }
 
-// retry returns the signal that an action sends to an execution. The signal's id is the action's
-// id, so the action sends it at most once.
+// retry returns the signal that an action with the command retry sends to an execution. The
+// signal's id is the action's id, so each execution gets the signal at most once.
 func (a *Actions) retry(ctx context.Context, action *perdure.BulkAction, execution uuid.UUID) (rules.NewSignal, error) {
 	n, err := a.Signal(ctx, action.Org, execution, perdure.RetrySignal, action.ID.String())
 	n.KeyID = action.KeyID

@@ -15,8 +15,8 @@ import (
 // MaxPendingItems bounds the items that a client may add to a conversation before its next response.
 const MaxPendingItems = rules.MaxPendingItems
 
-// Place is the state of a conversation when a client's request read it. A command fails with
-// conflict if the state has changed since.
+// Place is the state of a conversation as a client's request has read it. If the state has changed
+// since, a command with the Place fails with conflict.
 type Place = rules.ConversationPlace
 
 // Turn is the part of a start or a signal that names the conversation whose next response the command
@@ -44,9 +44,9 @@ type Config struct {
 	Store store.Store
 	// Refs reads the same rows as Store. In place of contents that are stored in blobs, it returns references.
 	Refs store.ClaimReader
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
-	// Rules returns the settings on which decisions depend.
+	// Rules returns the settings that functions of package rules use.
 	Rules func() rules.Config
 }
 
@@ -106,8 +106,9 @@ func (c *Conversations) SetMetadata(ctx context.Context, org, id string, metadat
 	})
 }
 
-// Add appends pending items to a conversation. Errors: not_found, conflict (the conversation has
-// changed since it was read), rate_limited, payload_too_large, invalid_argument (too many items).
+// Add appends pending items to a conversation. The parameter at is the conversation as the caller
+// has read it. Errors: not_found, conflict (the conversation has changed since it was read),
+// rate_limited, payload_too_large, invalid_argument (too many items).
 func (c *Conversations) Add(ctx context.Context, org string, at Place, items []json.RawMessage) error {
 	row, err := c.store.Conversation(ctx, org, at.ID)
 	if err != nil {

@@ -22,9 +22,9 @@ func (c *Conversations) HideResponse(ctx context.Context, org string, execution 
 	return err
 }
 
-// EndResponse stores the history of a response: hashes of the conversation up to the response's
-// end, as its client knows the conversation. If a history is stored already, nothing changes.
-// Error: not_found.
+// EndResponse stores the history of a response: hashes of the conversation up to the end of the
+// response, in the form in which the client knows the conversation. If a history is stored already,
+// nothing changes. Error: not_found.
 func (c *Conversations) EndResponse(ctx context.Context, org string, execution uuid.UUID, end store.ResponseEnd) error {
 	_, err := c.one(ctx, store.Command{
 		Name: "end response", Lane: store.LaneCommits, Org: org, Execution: execution,
@@ -49,8 +49,8 @@ func (c *Conversations) CancelResponse(ctx context.Context, org string, executio
 	return accepted, nil
 }
 
-// openAt returns the ids of the open tool calls at an entry: the calls without a result in the
-// conversation up to that entry.
+// openAt returns the ids of the open tool calls at an entry, the parameter at: the calls without a
+// result in the conversation up to that entry.
 func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
 	var open []string
 	for entry, err := range c.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
@@ -66,9 +66,9 @@ func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]stri
 	return open, nil
 }
 
-// CheckFrom checks the entry of another execution after which a new execution continues. It returns
-// the ids of the tool calls without a result at that entry. Errors: not_found, invalid_argument
-// (the other execution is LOCAL).
+// CheckFrom checks the parameter from, the entry of another execution after which a new execution
+// continues. It returns the ids of the tool calls without a result at that entry. Errors:
+// not_found, invalid_argument (the other execution is LOCAL).
 func (c *Conversations) CheckFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
 	if from == nil {
 		return nil, nil

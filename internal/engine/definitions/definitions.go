@@ -29,7 +29,7 @@ type Config struct {
 	Store     store.Store
 	Kinds     *kinds.Kinds
 	Questions *questions.Questions
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
 }
 
@@ -52,8 +52,8 @@ func (s *Definitions) Create(ctx context.Context, org string, d perdure.Definiti
 }
 
 // Update replaces a definition. If ifVersion is not 0, it must equal the stored version. Executions
-// keep the copy that they started with. Errors: invalid_argument, not_found, already_exists (slug),
-// conflict (version).
+// keep the copy of the definition with which they started. Errors: invalid_argument, not_found,
+// already_exists (slug), conflict (version).
 func (s *Definitions) Update(ctx context.Context, org string, d perdure.Definition, ifVersion int64) (*perdure.Definition, error) {
 	d.Org = org
 	if err := s.check(ctx, org, &d); err != nil {
@@ -64,8 +64,8 @@ func (s *Definitions) Update(ctx context.Context, org string, d perdure.Definiti
 	})
 }
 
-// put runs decide as a command. The function decide must store the definition d and an audit record
-// of the action. put returns the definition as it is stored then.
+// put runs decide as a command, where decide is a function that stores the definition d and an
+// audit record of the action. It returns the definition as it was stored.
 func (s *Definitions) put(ctx context.Context, action perdure.AuditAction, d perdure.Definition, decide func(*store.State, tenant.Change) (*store.Changes, error)) (*perdure.Definition, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: action}
 	_, err := s.one(ctx, store.Command{
@@ -81,7 +81,7 @@ func (s *Definitions) put(ctx context.Context, action perdure.AuditAction, d per
 	return s.store.Definition(ctx, d.Org, d.ID)
 }
 
-// Delete deletes a definition. Executions keep their copy. Error: not_found.
+// Delete deletes a definition. Executions keep their copies of it. Error: not_found.
 func (s *Definitions) Delete(ctx context.Context, org string, id uuid.UUID) error {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: perdure.AuditDefinitionDeleted}
 	_, err := s.one(ctx, store.Command{

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inRapid is a testing.TB whose failures and cleanups belong to one run of rapid. Each run has its
-// own store.
+// inRapid is a testing.TB whose failures and cleanups belong to one run of a rapid property. Each
+// run has its own store.
 type inRapid struct {
 	testing.TB
 	r *rapid.T
@@ -22,8 +22,8 @@ func (t inRapid) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...
 func (t inRapid) Error(args ...any)                 { t.r.Error(args...) }
 func (t inRapid) Fatal(args ...any)                 { t.r.Fatal(args...) }
 
-// usually sets a flag of rapid for the duration of a test. A value on the command line has
-// priority.
+// usually sets a flag of the package rapid for the duration of a test, unless the command line sets
+// it.
 func usually(t *testing.T, name, value string) {
 	t.Helper()
 	given := false
@@ -61,7 +61,7 @@ func below(t *rapid.T, label string, n int) int {
 	return drawn % n
 }
 
-// one draws an element. All elements have about the same probability.
+// one draws an element of a list, the parameter from. All elements have about the same probability.
 func one[E any](t *rapid.T, label string, from []E) E {
 	return from[below(t, label, len(from))]
 }
@@ -69,12 +69,13 @@ func one[E any](t *rapid.T, label string, from []E) E {
 // sometimes returns true with a probability of about 1/n.
 func sometimes(t *rapid.T, label string, n int) bool { return below(t, label, n) == n-1 }
 
-// recent draws mostly one of the last three elements.
+// recent draws an element of a list, the parameter from. It is mostly one of the last three.
 func recent[E any](t *rapid.T, label string, from []E) E {
 	return prefer(t, label, from[max(0, len(from)-3):], from)
 }
 
-// prefer draws mostly from the list these, and sometimes from the list all.
+// prefer draws an element: mostly from one list, the parameter these, and sometimes from another,
+// the parameter all.
 func prefer[E any](t *rapid.T, label string, these, all []E) E {
 	if len(these) > 0 && !sometimes(t, "an old "+label, 6) {
 		return one(t, label, these)

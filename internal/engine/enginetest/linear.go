@@ -18,8 +18,8 @@ import (
 )
 
 // Linearizable runs workers and clients concurrently on one execution, and then on three. It checks
-// that the model returns the same results for some order of the claims, commits, releases, signals,
-// cancels and reads.
+// that there is an order of the claims, commits, releases, signals, cancels and reads in which the
+// model returns the same results.
 func Linearizable(t *testing.T, open opentest.Opener) {
 	for _, executions := range []int{1, 3} {
 		t.Run(fmt.Sprint(executions), func(t *testing.T) {
@@ -46,7 +46,7 @@ func Linearizable(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// crowd is a group of workers and clients. It records their operations.
+// crowd is a group of workers and clients, with a record of their operations.
 type crowd struct {
 	*fixture
 	xs    []uuid.UUID
@@ -87,7 +87,7 @@ func (c *crowd) note(member int, call int64, in operation, out told) {
 	c.history = append(c.history, porcupine.Operation{ClientId: member, Input: in, Call: call, Output: out, Return: back})
 }
 
-// work claims an execution and sends some commits; some of them are sent twice at the same time.
+// work claims an execution and sends some commits, of which it sends some twice at the same time.
 // Then it releases the claim and sends one more commit, which must be refused.
 func (c *crowd) work(member int, r *rand.Rand) {
 	call := c.now()

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The model implements the execution rules a second time, without a store, without a log, and
+// The model implements the rules of executions a second time, without a store, without a log, and
 // without regard for cost. Tests compare the engine and a store with the model. Each method stands
 // for a command of the engine. The method changes the model as the command must change the
 // execution, or returns the code with which the engine must refuse the command.
@@ -58,7 +58,7 @@ type entry struct {
 	open   []string // ids of tool calls that have no result yet
 }
 
-// answer is the part of the reply to a commit that is equal in each repeat.
+// answer is the part of the reply to a commit that each repeat of the commit gets again.
 type answer struct {
 	ended      perdure.Status
 	suspended  bool
@@ -193,15 +193,15 @@ func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
 	x.rest(x.panics, now)
 }
 
-// rest sets the pause before the next claim, after the end of a claim that raised a score of the
-// crash guard. The parameter score is the new value.
+// rest sets the pause before the next claim, when the end of a claim has raised a score of the
+// crash guard to the given value.
 func (x *execution) rest(score int, now time.Time) {
 	if x.status == perdure.StatusPending {
 		x.notBefore = now.Add(min(time.Second<<(score/2-1), time.Minute))
 	}
 }
 
-// endedWell reduces the scores of the crash guard when a claim ends by suspend or complete.
+// endedWell reduces the scores of the crash guard when a claim ends with a suspend or a complete.
 func (x *execution) endedWell() {
 	x.crashes, x.panics = max(0, x.crashes-1), max(0, x.panics-1)
 }
@@ -239,8 +239,8 @@ func (x *execution) sweep(now time.Time) {
 	}
 }
 
-// mustBeAlone reports whether so many workers were lost with the execution that a worker with other
-// executions must not claim it.
+// mustBeAlone reports whether a worker with other executions must not claim this one, because many
+// workers were lost while they ran it.
 func (x *execution) mustBeAlone() bool { return x.crashes >= 6 }
 
 // lost applies the end of a lease that was not renewed. From the second loss in a row on, a growing

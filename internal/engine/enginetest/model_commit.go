@@ -143,7 +143,7 @@ func (x *execution) schedule(n perdure.NewTask, offer perdure.TaskOffer, a *answ
 	}
 	if a.eager < offer.Slots && slices.Contains(offer.Kinds, n.Kind) {
 		a.eager++
-		t = t.claimedAs(perdure.TaskLease{}, now) // the answer to the commit contains the claim's id
+		t = t.claimedAs(perdure.TaskLease{}, now) // the reply to the commit contains the claim's id
 	}
 	x.tasks[id] = t
 	return ""

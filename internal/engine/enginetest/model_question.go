@@ -54,8 +54,8 @@ func (x *execution) ask(c perdure.Commit, now time.Time) perdure.Code {
 	return ""
 }
 
-// withdrawOpen withdraws the open questions. It must be called when the execution ends and when its
-// cancel is requested.
+// withdrawOpen withdraws the open questions. It must be called when the execution ends, and when a
+// cancel of it is requested.
 func (x *execution) withdrawOpen() {
 	for id, q := range x.questions {
 		if q.status == perdure.QuestionOpen {
@@ -73,7 +73,7 @@ type vote struct {
 	hash, edited *perdure.Hash
 }
 
-// vote answers a question with the API key of a client.
+// vote answers the question with the id. The voter is the id of a client's API key.
 func (x *execution) vote(id, voter uuid.UUID, v vote, now time.Time) perdure.Code {
 	q, known := x.questions[id]
 	edits := v.edited != nil && *v.edited != q.hash

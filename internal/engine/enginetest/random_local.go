@@ -23,8 +23,8 @@ import (
 )
 
 // RandomLocalQuestions asks, answers, edits, withdraws and ends questions of a LOCAL execution at
-// random, while its worker comes and goes, and compares the stored and the shown questions with the
-// model after each step.
+// random, while its worker connects and disconnects. After each step, it compares the stored
+// questions, and the questions as clients see them, with the model.
 func RandomLocalQuestions(t *testing.T, open opentest.Opener) {
 	if strings.HasSuffix(t.Name(), "/postgres") {
 		longtest.Checks(t, 5, 20)
@@ -53,11 +53,12 @@ type localMachine struct {
 	*shelf
 	leave func() // disconnects the worker
 	away  bool
-	// erased are the questions whose decisions the worker has reported as stored.
+	// erased are the questions whose answers the worker has reported as stored, so that the server
+	// has erased them.
 	erased map[uuid.UUID]bool
 }
 
-// shelf is a worker's store of contents.
+// shelf is a worker's store of contents, in memory.
 type shelf struct {
 	mu  sync.Mutex // guards all
 	all map[perdure.Hash][]byte
@@ -161,7 +162,7 @@ func (m *localMachine) withdraw(t *rapid.T) {
 	}
 }
 
-// answer sends a random vote. While the worker is disconnected, only a denial is accepted.
+// answer sends a random vote. While the worker is disconnected, the server accepts only a denial.
 func (m *localMachine) answer(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -189,15 +190,15 @@ func (m *localMachine) answer(t *rapid.T) {
 	m.code(err, refused)
 }
 
-// takes reports whether the model accepts the vote: the vote is new, and the voter may answer the
-// question, which is open.
+// takes reports whether the model accepts the vote: the vote is new, the question is open, and the
+// voter may answer it.
 func (x *execution) takes(id, voter uuid.UUID, v vote) bool {
 	q := x.questions[id]
 	first, voted := q.votes[voter]
 	return q.status == perdure.QuestionOpen && (!voted || first != v.answer && v.edited != nil && *v.edited != q.hash)
 }
 
-// storeDecision does what the worker does with a decided question: it reads the question, stores
+// storeDecision does what the worker does with an answered question: it reads the question, stores
 // the texts and values that people have written, and reports with a commit that it has stored them.
 // The server then erases its copies.
 func (m *localMachine) storeDecision(t *rapid.T) {
@@ -220,8 +221,8 @@ func (m *localMachine) storeDecision(t *rapid.T) {
 	m.erased[id] = true
 }
 
-// end ends the execution. After that, no worker reads the decisions about its questions, so the
-// server erases them.
+// end ends the execution. After that, no worker reads the answers to its questions, so the server
+// erases them.
 func (m *localMachine) end(*rapid.T) {
 	m.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete}}, "")
 	m.x.withdrawOpen()
@@ -259,7 +260,7 @@ func (m *localMachine) comeOrGo(*rapid.T) {
 }
 
 // look reads a question through the server, as people do, and compares the result with the model.
-// While the worker is disconnected, neither the content nor an erased decision is shown. A decision
+// While the worker is disconnected, neither the content nor an erased answer is shown. An answer
 // that was erased before the worker had stored it is never shown.
 func (m *localMachine) look(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
@@ -288,7 +289,7 @@ func (m *localMachine) look(t *rapid.T) {
 }
 
 // compare compares the stored questions with the model. It checks that the server has no content of
-// the questions, and only those parts of their decisions that the rules permit.
+// the questions, and only those parts of their answers that it may keep.
 func (m *localMachine) compare() {
 	got, err := m.s.Execution(m.ctx, org, m.x.id)
 	m.must(err)

@@ -18,7 +18,8 @@ func (m *machine) finish(t *rapid.T) {
 	}
 	if sometimes(t, "failed", 2) {
 		f.Result = perdure.Payload{}
-		// The pause is longer than any backoff, so that the random jitter does not matter.
+		// The pause of an hour is longer than any backoff, so that the random jitter does not
+		// matter.
 		f.Error = &perdure.TaskError{Code: "task_failed", Message: "no luck", Permanent: sometimes(t, "permanent", 3), RetryAfter: 70 * time.Second}
 	}
 	m.finishes = append(m.finishes, f)
@@ -175,8 +176,8 @@ func (m *machine) compareTasks(x *execution) {
 	}
 }
 
-// comparePath checks the entries of the conversation. After the model's last entry there may be
-// results that closed open tool calls at the end of the execution.
+// comparePath checks the entries of the conversation. After the last entry of the model, there may
+// be results that the end of the execution has added for open tool calls.
 func (m *machine) comparePath(x *execution, got *perdure.Execution) {
 	m.Helper()
 	if got.EntryCount != int64(len(x.entries)+x.closing) {

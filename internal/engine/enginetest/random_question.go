@@ -42,7 +42,7 @@ func (m *machine) newQuestion(t *rapid.T) perdure.NewQuestion {
 	return n
 }
 
-// someQuestion draws the id of a question that the execution has stored or that the commit asks.
+// someQuestion draws the id of a question that the execution already has or that the commit asks.
 func (m *machine) someQuestion(t *rapid.T, x *execution, c perdure.Commit) (uuid.UUID, bool) {
 	var all []uuid.UUID
 	for _, n := range c.Questions {

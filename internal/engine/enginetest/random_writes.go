@@ -25,7 +25,7 @@ func (m *machine) commit(t *rapid.T) {
 		c.Number += int64(one(t, "by", []int{-1, 1}))
 	}
 	if sometimes(t, "forged claim", 30) {
-		c.Lease.ClaimID = uuid.UUID{3} // as after a failover that repeats a fence
+		c.Lease.ClaimID = uuid.UUID{3} // as if a failover of the store had led to the same fence twice
 	}
 	m.fill(t, x, &c)
 	m.commits = append(m.commits, c)
@@ -66,7 +66,7 @@ func (m *machine) send(c perdure.Commit) {
 	for _, claim := range reply.Claims {
 		x.eager = append(x.eager, claim.Lease)
 		task := x.tasks[claim.Lease.TaskID]
-		if !task.status.Terminal() || claim.Lease.Attempt != 1 { // the task may have ended with the commit
+		if !task.status.Terminal() || claim.Lease.Attempt != 1 { // the commit may have ended the task
 			task.claim = claim.Lease.ClaimID
 		}
 		x.tasks[claim.Lease.TaskID] = task
@@ -173,7 +173,7 @@ func (m *machine) newTask(t *rapid.T, x *execution) perdure.NewTask {
 	return n
 }
 
-// someTask draws the id of a task that the execution has stored or that the commit schedules.
+// someTask draws the id of a task that the execution already has or that the commit schedules.
 func (m *machine) someTask(t *rapid.T, x *execution, c perdure.Commit) (uuid.UUID, bool) {
 	var all []uuid.UUID
 	for _, n := range c.Tasks {

@@ -53,7 +53,8 @@ func Servers(t *testing.T, stores []store.Store) {
 	}
 }
 
-// many is a set of servers, with the claims and the taken signals that their workers have seen.
+// many is a set of servers on one database, with the claims and the taken signals that their
+// workers have seen.
 type many struct {
 	*testing.T
 	all           []*fixture

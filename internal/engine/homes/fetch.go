@@ -56,9 +56,9 @@ func (hs *Homes) Content(ctx context.Context, org string, id uuid.UUID, sum perd
 	return content, b.Length, err
 }
 
-// Whole returns a content of an execution as bytes. It reads the copy in the server's store or, if
-// the store has none, the copy of the execution's worker. Errors: unavailable, not_found, internal
-// (the worker sent other bytes).
+// Whole returns a content of an execution as bytes. It reads the copy in the server's store. If the
+// store has none, it reads the copy of the execution's worker. Errors: unavailable, not_found,
+// internal (the worker sent other bytes).
 func (hs *Homes) Whole(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) ([]byte, error) {
 	content, err := hs.OpenContent(ctx, x, ref)
 	if err != nil {

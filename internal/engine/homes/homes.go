@@ -25,7 +25,7 @@ type executionReader interface {
 }
 
 // Homes records the workers that store contents of LOCAL executions, with the time of each worker's
-// last contact. It reads contents from these workers. [New] creates one.
+// last contact with this server. It reads contents from these workers. [New] creates one.
 type Homes struct {
 	store Store
 	refs  executionReader // returns references to contents instead of the contents
@@ -34,7 +34,8 @@ type Homes struct {
 	all map[workerKey]*home
 }
 
-// New creates a Homes without workers. refs reads like s, but returns references to contents.
+// New creates a Homes without workers. The parameter refs reads like s, but returns references to
+// contents.
 func New(s Store, refs executionReader) *Homes { return &Homes{store: s, refs: refs} }
 
 // workerKey identifies a worker by org and id, because the id is unique only within the org.
@@ -56,8 +57,8 @@ type contentConnection struct{ source perdure.ContentSource }
 // a disconnected one.
 const mostHomes = 10_000
 
-// at calls the function change with the home of the key, while hs.mu is locked. It creates the home
-// if the worker was not known to this process.
+// at calls the function change with the home that has the key, while hs.mu is locked. It creates
+// the home if the worker was not known to this process.
 func (hs *Homes) at(key workerKey, now perdure.Time, change func(*home)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -88,16 +89,17 @@ func (hs *Homes) makeRoom() {
 
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
-// Serve lets readers read the worker's contents from source until ctx ends, and returns the cause
-// of the end. If a worker has several connections, the newest one is used, because an old one may
-// be broken without the server's knowledge.
+// Serve sets source as the place from which the worker's contents are read, until ctx ends. It
+// returns the cause of the end. If a worker has several connections, the newest one is used,
+// because an old one may be broken without the server's knowledge.
 func (hs *Homes) Serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
 	defer hs.ServeContents(org, worker, source)()
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// ServeContents lets readers read the worker's contents from source until end is called.
+// ServeContents sets source as the place from which the worker's contents are read, until end is
+// called.
 func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &contentConnection{source}
 	hs.at(key, hs.store.Now(), func(h *home) { h.served = append(h.served, mine) })
@@ -108,8 +110,8 @@ func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.Cont
 	}
 }
 
-// Polling records an open poll of a worker that can run LOCAL executions (p.Local); it ignores
-// polls of other workers. The caller must call over at the end of the poll.
+// Polling records that a worker has an open poll, if the worker can run LOCAL executions (p.Local).
+// The caller must call over at the end of the poll.
 func (hs *Homes) Polling(org string, p perdure.Poll) (over func()) {
 	if !p.Local {
 		return func() {}

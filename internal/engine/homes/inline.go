@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Field is a content in a reply to a client. Place receives the content. If the content is left out
-// of the reply, Bytes and Sum receive its length and hash.
+// Field is a place for a content in a reply to a client, with the reference to the content. The
+// content is written to Place. If the content is left out of the reply, its length and hash are
+// written to Bytes and Sum.
 type Field struct {
 	Place *json.RawMessage
 	Ref   *perdure.BlobRef
@@ -20,11 +21,11 @@ type Field struct {
 	Sum   *string
 }
 
-// Fill adds the contents of an execution to a reply. It reads them from the store's blobs or, if
-// the execution's worker is connected, from that worker. It leaves out contents over
+// Fill writes the contents of an execution into a reply. It reads them from the store's blobs or,
+// if the execution's worker is connected, from that worker. It leaves out contents over
 // [perdure.ShownLimit], and contents with which the reply would exceed the size of a page. For
 // these it sets length and hash, with which the client can request the content. If such a content
-// is on the worker, its place receives [perdure.OnWorker]. Error: internal, if the worker sent
+// is on the worker, Place gets the value [perdure.OnWorker]. Error: internal, if the worker sent
 // other bytes.
 func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) error {
 	left := int64(store.PageBytes)
@@ -109,9 +110,9 @@ func (hs *Homes) stored(ctx context.Context, execution uuid.UUID, ref perdure.Bl
 	return content, nil
 }
 
-// askFor requests a content from the worker and sets the field to it. If the worker does not send
-// the content in time, askFor sets its length and hash instead. Error: internal, if the worker sent
-// other bytes.
+// askFor requests a content from the worker and writes it into the reply. If the worker does not
+// send the content before the parameter within, a context, ends, askFor writes its length and hash
+// instead. Error: internal, if the worker sent other bytes.
 func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) error {
 	content, err := hs.FetchWhole(within, x, *f.Ref)
 	switch {
@@ -125,8 +126,8 @@ func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) e
 	return nil
 }
 
-// leaveOut sets the length and hash of a content instead of the content. If here is false, only the
-// worker has the content, and leaveOut also sets Place to [perdure.OnWorker].
+// leaveOut writes the length and hash of a content into the reply instead of the content. If here
+// is false, only the worker has the content, and Place gets the value [perdure.OnWorker].
 func (f Field) leaveOut(here bool) {
 	*f.Bytes, *f.Sum = f.Ref.Length, f.Ref.SHA256.String()
 	if !here {

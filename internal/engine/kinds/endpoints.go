@@ -18,8 +18,8 @@ const (
 )
 
 // checkAllowed checks the model endpoints that a worker registers: their number, form and length.
-// It refuses a URL with a password, a path or a query. It also refuses an API key in place of the
-// name of the environment variable that contains the key.
+// It refuses a URL with a password, a path or a query. It also refuses an API key in the field for
+// the name of the environment variable that contains the key.
 func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	if len(all) > perdure.MaxEndpoints {
 		return perdure.FieldErrorf(field, "are %d; a worker names %d at most", len(all), perdure.MaxEndpoints)

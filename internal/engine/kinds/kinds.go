@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Kinds implements the commands on kinds, and the checks. [New] creates one.
+// Kinds implements the commands on kinds, and the checks of requests against the registered kinds.
+// [New] creates one.
 type Kinds struct {
 	// Schemas caches compiled JSON schemas. Checks outside this package use the cache, too.
 	Schemas      Schemas
@@ -34,7 +35,7 @@ type Config struct {
 	// Refs reads the same rows as Store. In place of contents that are stored in blobs, it returns references.
 	Refs    store.ClaimReader
 	Uploads *uploads.Uploads
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
 }
 
@@ -46,7 +47,7 @@ func New(c Config) *Kinds {
 // noWorkerYet is the time after which a client should try again if no worker has registered yet.
 const noWorkerYet = time.Second
 
-// errNoWorker returns the error for a request of an org in which no worker has registered an agent
+// errNoWorker returns the error of a request to an org in which no worker has registered an agent
 // yet. The client should repeat the request.
 func errNoWorker() error {
 	const what = "no worker of this org has registered yet; start one with perdure worker, or ask again"
@@ -69,7 +70,7 @@ func (k *Kinds) HasWorkers(ctx context.Context, org string) error {
 type kindName struct{ org, kind string }
 
 // Agent returns the registration of an agent kind of the org; callers must not modify it.
-// Concurrent calls share a read of the store, but a call never uses a read that began before it.
+// Concurrent calls share a read of the store, but no call uses a read that began before the call.
 // The result therefore contains everything that any server had committed before the call. Error:
 // not_found.
 func (k *Kinds) Agent(ctx context.Context, org, kind string) (*perdure.KindSpec, error) {

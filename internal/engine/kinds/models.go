@@ -31,8 +31,8 @@ func (k *Kinds) modelCheck(ctx context.Context, org string, execution uuid.UUID)
 	}, nil
 }
 
-// modelsOf returns the models in the input of a react agent. known is false if the server does not
-// have the input.
+// modelsOf returns the models in the input of an execution of the react agent. The result known is
+// false if the server does not have the input.
 func (k *Kinds) modelsOf(ctx context.Context, org string, execution uuid.UUID) (models []perdure.ModelConfig, known bool, err error) {
 	x, err := k.refs.Execution(ctx, org, execution)
 	if err != nil {

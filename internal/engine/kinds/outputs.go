@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// outputKinds caches which kinds of an org have output schemas. An output that fits a cached schema
-// is accepted. An output that does not fit is compared with the stored schemas before it is
+// outputKinds caches the output schemas of the kinds of each org. An output that fits a cached
+// schema is accepted. An output that does not fit is compared with the stored schemas before it is
 // refused.
 type outputKinds struct {
 	mu   sync.Mutex
@@ -76,8 +76,8 @@ func (o *outputsOfOrg) of(agent bool) map[string][]store.KindOutput {
 }
 
 // outputCheck returns the function that compares an output with the schemas of its kind, or nil if
-// the kind has no output schema. kindOf returns the name of the kind. It is called only if some
-// kind of the org has an output schema.
+// the kind has no output schema. The function kindOf returns the name of the kind. outputCheck
+// calls it only if some kind of the org has an output schema.
 func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, kindOf func() (string, error)) (func(json.RawMessage) error, error) {
 	known, err := k.cachedOutputs(ctx, org)
 	if err != nil || len(known.of(agent)) == 0 {
@@ -85,7 +85,7 @@ func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, 
 	}
 	kind, err := kindOf()
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil, nil // the decision refuses the request
+		return nil, nil // the function of package rules that ends the execution or task refuses the request
 	}
 	if err != nil || len(known.of(agent)[kind]) == 0 {
 		return nil, err
@@ -118,8 +118,8 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 	return first
 }
 
-// FitOutput adds the check against the kind's output schemas to the output in all, if the commit
-// completes an execution.
+// FitOutput adds the check against the output schemas of the execution's kind to the output, if the
+// commit completes the execution. The output is the last element of the parameter all.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {
@@ -130,7 +130,8 @@ func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all
 	return err
 }
 
-// FitResult sets the function that checks the result of a task.
+// FitResult sets the function that compares the result of a task with the output schemas of the
+// task's kind.
 func (k *Kinds) FitResult(ctx context.Context, org string, f perdure.TaskFinish, result *uploads.Content) (err error) {
 	if f.Error != nil || f.Result.Size() == 0 {
 		return nil

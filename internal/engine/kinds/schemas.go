@@ -30,9 +30,9 @@ func (s *Schemas) CheckRegistered(field, kind string, raw json.RawMessage) error
 	return nil
 }
 
-// Check validates content with the input schema of a kind. The error names the invalid member of
-// the content. If the schema exceeds a limit, because an older server has stored it, Check refuses
-// all content until a worker registers a smaller schema.
+// Check compares content with the input schema of a kind. The error names the invalid member of the
+// content. If the schema exceeds a limit, because an older server has stored it, Check refuses all
+// content until a worker registers a smaller schema.
 func (s *Schemas) Check(field string, spec perdure.KindSpec, content json.RawMessage) error {
 	if len(spec.InputSchema) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (s *Schemas) Check(field string, spec perdure.KindSpec, content json.RawMes
 	return compiled.Check(field, content)
 }
 
-// Fits reports whether content fits the schema of an approval rule.
+// Fits reports whether content fits the schema of an approval rule, the parameter of.
 func (s *Schemas) Fits(of, content json.RawMessage) (bool, error) {
 	fits, err := s.cache.Fits(of, content)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Signal combines the registrations of one signal name by the workers of an agent.
+// Signal is what the workers of an agent kind have registered about one signal name.
 type Signal struct {
 	Unexpected bool // the kind has registered signals, but none of this name
 	Any        bool // every value is accepted
@@ -21,8 +21,9 @@ type Signal struct {
 }
 
 // Signal returns what workers have registered about the signals with the name, for the kind of the
-// execution. Signals that the server itself defines have checks of the server. For an execution
-// that does not exist, Signal accepts every value, because the decision refuses the signal.
+// execution. The signals that the server itself defines have checks of the server. For an execution
+// that does not exist, Signal accepts every value, because the command that stores the signal
+// refuses it.
 func (k *Kinds) Signal(ctx context.Context, org string, execution uuid.UUID, name string) (Signal, error) {
 	if name == perdure.UserMessage || strings.HasPrefix(name, "perdure.") {
 		return Signal{Any: true}, nil

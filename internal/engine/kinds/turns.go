@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CheckTurns checks that an execution is of a kind that has turns. It accepts an execution that
-// does not exist, because the decision about the request refuses such an execution. Error:
-// invalid_argument.
+// CheckTurns checks that an execution is of a kind that has turns (model calls with their tools).
+// It accepts an execution that does not exist, because the command that stores the interrupt
+// refuses it. Error: invalid_argument.
 func (k *Kinds) CheckTurns(ctx context.Context, org string, execution uuid.UUID) error {
 	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind == perdure.ReactKind {

@@ -1,5 +1,6 @@
-// Package live keeps the newest contents of LOCAL executions in memory for live readers. The
-// contents pass through the server and are not stored there.
+// Package live keeps the newest contents of LOCAL executions in memory, for live readers: clients
+// that read a log while it is written. The contents pass through the server and are not stored
+// there.
 package live
 
 import (
@@ -23,8 +24,8 @@ const (
 
 // Contents keeps the newest content of LOCAL executions in memory. It is safe for concurrent use.
 type Contents struct {
-	// Total is the maximum number of bytes of all contents, Each the maximum for one execution. 0
-	// selects the default: 16 MiB and 4 MiB.
+	// Total is the maximum number of bytes of all contents, and Each is the maximum for one
+	// execution. 0 selects the default: 16 MiB for Total and 4 MiB for Each.
 	Total, Each int
 
 	mu    sync.Mutex // guards the fields below
@@ -33,12 +34,12 @@ type Contents struct {
 	logs  map[uuid.UUID]*liveLog
 }
 
-// liveLog is the content of one execution.
+// liveLog is the content of one execution that is in memory.
 type liveLog struct {
 	bytes int
 	order []*list.Element
 	at    map[int64]*liveRecord
-	busy  map[chan struct{}]bool // open while a write's records may be durable and their content is not in memory yet
+	busy  map[chan struct{}]bool // each is closed when a write has ended; until then, records may be durable without content in memory
 }
 
 type liveRecord struct {
@@ -60,8 +61,8 @@ func (l *Contents) log(execution uuid.UUID) *liveLog {
 	return log
 }
 
-// Writing records the start of a write that may produce content for live readers. When the write
-// has ended, the caller must call over with that content.
+// Writing records that a write begins that may produce content for live readers. When the write has
+// ended, the caller must call over with that content.
 func (l *Contents) Writing(execution uuid.UUID) (over func([]rules.LiveContent)) {
 	done := make(chan struct{})
 	l.mu.Lock()
@@ -101,8 +102,8 @@ func (l *Contents) most(set, constant int) int {
 	return constant
 }
 
-// forget removes the content in the element e from memory. The content must be the oldest one of
-// its execution.
+// forget removes the content in the element e of l.order from memory. The content must be the
+// oldest one of its execution.
 func (l *Contents) forget(e *list.Element) {
 	h := l.order.Remove(e).(*liveRecord)
 	log := l.logs[h.execution]

@@ -10,8 +10,8 @@ import (
 )
 
 // TestLiveIsThereOnceItIsDurable checks that Settled returns once a write has ended, and that the
-// content of the write can then be read. During a write, Settled returns the error of a cancelled
-// context.
+// content of the write can then be read. While the write is in progress, Settled returns the error
+// of a cancelled context.
 func TestLiveIsThereOnceItIsDurable(t *testing.T) {
 	var l Contents
 	id := uuid.New()

@@ -36,9 +36,9 @@ type AnswerRequest struct {
 	Link *perdure.Hash
 }
 
-// NewVote checks an answer, and reads the stored data with which its decision compares the answer.
-// It returns the question and the vote, without a handover. Errors: invalid_argument, not_found;
-// those of the store.
+// NewVote checks an answer, and reads the stored data with which rules.AnswerQuestion compares it.
+// It returns the question and the vote, whose Handover is not set. Errors: invalid_argument,
+// not_found; those of the store.
 func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*perdure.Question, rules.NewVote, error) {
 	if err := checkAnswer(&r); err != nil {
 		return nil, rules.NewVote{}, err
@@ -63,9 +63,9 @@ func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*
 	return q, vote, nil
 }
 
-// CheckAnswer returns nil if the question would accept the approval or denial now, or if it repeats
-// a stored answer. It changes nothing. It is for answers without Value, Details and Remember.
-// Errors: those of the method Answer of engine.Engine.
+// CheckAnswer returns nil if the question would accept the approval or denial r now, or if r
+// repeats a stored answer. It changes nothing. It is for answers without Value, Details and
+// Remember. Errors: those of the method Answer of engine.Engine.
 func (s *Questions) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
 	q, vote, err := s.NewVote(ctx, org, r)
 	if err != nil {

@@ -37,8 +37,8 @@ func (s *Questions) CheckAsked(c perdure.Commit) error {
 	return nil
 }
 
-// misfitAnswer checks a value against the schema or the choices of a question. It returns nil if
-// the value fits, otherwise an error that names the place at.
+// misfitAnswer compares a value with the schema or the choices of a question. It returns nil if the
+// value fits. Otherwise it returns an error; the parameter at is the name of the value in its text.
 func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
 	if err := t.CheckValue(at, value); err != nil {
 		return err
@@ -46,14 +46,14 @@ func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byt
 	return s.kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
 }
 
-// inlineAnswers is the maximum number of bytes of questions, with their answers, in a claim or
-// reply.
+// inlineAnswers is the maximum number of bytes of the questions, with their answers, that are part
+// of a claim or reply.
 const inlineAnswers = 1 << 20
 
 // ForWorker returns questions of an execution in the form that its worker gets. Of the terms of
 // each question, only kind and subject are included. The votes are left out, and so are details
-// that no voter has changed. If the total size would exceed inlineAnswers, ForWorker replaces an
-// answer by the zero Answer. The worker then reads that answer with Dispatch.Questions.
+// that no voter has changed. Once the total size exceeds inlineAnswers, ForWorker replaces each
+// further answer by the zero Answer. The worker then reads that answer with Dispatch.Questions.
 func ForWorker(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -20,9 +20,9 @@ import (
 const questionReadWithin = 5 * time.Second
 
 // Show completes questions of LOCAL executions with their contents, which it reads from the
-// workers. A question gets a perdure.ContentMark instead if its worker does not send the contents
-// in time, or if the contents exceed store.PageBytes in total. Questions of REMOTE executions do
-// not change. Errors: those of the store; the cause of the context's end.
+// workers. If a question's worker does not send the contents in time, or if the contents exceed
+// store.PageBytes in total, the question gets a perdure.ContentMark instead. Questions of REMOTE
+// executions do not change. Errors: those of the store; the cause of the context's end.
 func (s *Questions) Show(ctx context.Context, org string, questions ...*perdure.Question) error {
 	within, cancel := context.WithTimeout(ctx, questionReadWithin)
 	defer cancel()
@@ -66,7 +66,7 @@ func (s *Questions) Show(ctx context.Context, org string, questions ...*perdure.
 	return context.Cause(ctx)
 }
 
-// withheldBytes returns the size of a question's contents that only the worker has.
+// withheldBytes returns the size of those contents of a question that only the worker has.
 func withheldBytes(q *perdure.Question) (size int64) {
 	if q.Withheld != nil {
 		size += q.Withheld.Bytes
@@ -77,8 +77,8 @@ func withheldBytes(q *perdure.Question) (size int64) {
 	return size
 }
 
-// showQuestion adds to a question those of its contents that can be read from the worker. In place
-// of the others, it sets marks.
+// showQuestion adds to a question those of its contents that it can read from the worker, and marks
+// in place of the others.
 func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
 	if q.Withheld != nil {
 		if content, err := s.questionContent(ctx, x, q); err == nil {
@@ -93,7 +93,7 @@ func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *p
 	markWithheld(q)
 }
 
-// markWithheld replaces the references of a question, which are only for the server, by marks for
+// markWithheld replaces the references in a question, which are only for the server, by marks for
 // clients.
 func markWithheld(q *perdure.Question) {
 	if q.Withheld != nil {
@@ -118,8 +118,8 @@ func (s *Questions) questionContent(ctx context.Context, x *perdure.Execution, q
 	return perdure.DecodeQuestionContent(raw)
 }
 
-// decisionOf reads the decision of a question that only the worker has. Errors: as for
-// questionContent.
+// decisionOf reads the texts and values in the answer to a question, if only the worker has them.
+// Errors: as for questionContent.
 func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.Decision, error) {
 	raw, err := s.homes.Whole(ctx, x, q.Answer.Withheld.Ref(x.ID))
 	if err != nil {
@@ -128,9 +128,9 @@ func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *per
 	return perdure.DecodeDecision(raw)
 }
 
-// readFor reads the content of a question of a LOCAL execution for a vote. It compares the content
-// with the vote, and with the hashes that the worker reported when it asked. It sets vote.Unread if
-// the question cannot be approved or answered. Errors: those of the store.
+// readFor reads the content of a question of a LOCAL execution, on which a vote was sent. It
+// compares the content with the vote, and with the hashes that the worker reported when it asked.
+// It sets vote.Unread if the question cannot be approved or answered. Errors: those of the store.
 func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
 	if q.Withheld == nil || !vote.Reads(q) {
 		return nil
@@ -163,8 +163,8 @@ func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question
 	return nil
 }
 
-// shownHashes returns the hashes of the details that people see of a question of a LOCAL execution:
-// the DetailsHash, and the SHA-256 of the bytes alone. Errors: those of the read.
+// shownHashes returns the hashes of the details of a question of a LOCAL execution, as people see
+// them: the DetailsHash, and the SHA-256 of the bytes alone. Errors: those of the read.
 func (s *Questions) shownHashes(ctx context.Context, x *perdure.Execution, q *perdure.Question, content perdure.QuestionContent) (whole, bare perdure.Hash, err error) {
 	details := []byte(content.Details)
 	switch {
@@ -197,9 +197,9 @@ func (s *Questions) storedInput(ctx context.Context, x *perdure.Execution) (json
 	return s.homes.Whole(within, x, *x.InputBlob)
 }
 
-// FillDecisions adds to the questions the decisions that a promotion has copied from the worker. It
-// adds no decisions of LOCAL executions, because only their worker has them. Errors: those of the
-// store; internal.
+// FillDecisions adds to the questions the answers that Promote has copied from the worker. It adds
+// no answers of LOCAL executions, because only their workers have them. Errors: those of the store;
+// internal.
 func (s *Questions) FillDecisions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
 	if !slices.ContainsFunc(questions, func(q *perdure.Question) bool { return q != nil && withheldBytes(q) > 0 }) {
 		return nil

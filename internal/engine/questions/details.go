@@ -68,8 +68,8 @@ func (s *Questions) arguments(ctx context.Context, x *perdure.Execution, q *perd
 	return argumentsIn(entry, q)
 }
 
-// argumentsIn returns the arguments of the question's tool call from the entry that contains the
-// call. Errors: not_found, internal.
+// argumentsIn returns the arguments of the tool call that the question names. The entry is the one
+// that contains the call. Errors: not_found, internal.
 func argumentsIn(entry *perdure.Entry, q *perdure.Question) ([]byte, error) {
 	entry.ExtractMetadata()
 	var content perdure.Content
@@ -96,8 +96,8 @@ func callArguments(call perdure.Part) []byte {
 }
 
 // otherDetails returns an error if the question names a tool call whose arguments do not have the
-// hash that the voter has seen. The worker that asked has stated that hash, but people are shown
-// the arguments themselves. Error: details_changed.
+// hash that the voter has sent, the parameter seen. The worker that asked has stated that hash, but
+// people are shown the arguments themselves. Error: details_changed.
 func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
 	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil
@@ -139,9 +139,9 @@ func (s *Questions) Answerable(ctx context.Context, org string, questions []*per
 	return mine, nil
 }
 
-// allAskers returns the API keys that a question with NotAsker excludes, if an older server has not
-// recorded the question's askers: all keys that have sent a signal to the execution. If the
-// execution has been pruned in the meantime, only the token is excluded.
+// allAskers returns the askers of a question with NotAsker that an older server has stored without
+// them: the API keys that have started the execution or sent a signal to it. If the execution has
+// been pruned in the meantime, the result has only the token of the data directory.
 func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {

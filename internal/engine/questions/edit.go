@@ -8,11 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// editOf returns the changed details of an answer; nil if it has none. The decision about the vote
-// compares the changed details with the question's details. Changed arguments of a tool call must
-// fit the schema of the tool. The policies of the execution judge them like the arguments of the
-// model. If judged is false, the vote is refused anyway, and the policies are not asked. Errors:
-// those of the store, not_found; unavailable if the policies are on a worker that is not connected.
+// editOf returns the changed details of an answer; nil if it has none. Whether they really differ
+// from the question's details is checked later, with the vote. Changed arguments of a tool call
+// must fit the schema of the tool. The policies of the execution judge them like the arguments of
+// the model. If the parameter judged is false, the vote is refused anyway, and the policies are not
+// asked. Errors: those of the store, not_found; unavailable if the policies are on a worker that is
+// not connected.
 func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil
@@ -38,8 +39,8 @@ func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question,
 	return edit, err
 }
 
-// editJudged returns as refused why the execution's policies do not permit the changed arguments
-// after the approval of the question; nil if they permit them.
+// editJudged returns in refused why the execution's policies do not permit the changed arguments,
+// even if the question is approved; nil if they permit them.
 func (s *Questions) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
 	policies, err := x.Approvals()
 	if err != nil {

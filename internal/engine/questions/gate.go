@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Judge compares the new tasks of a commit that carry a clearance with the policies of their
-// execution. A clearance states why a tool call may run. The policies and the bytes of the calls
-// come from the store and the commit, so a worker cannot misstate them. For a commit without
-// clearances, Judge reads nothing. The policies of a LOCAL execution are on its worker, which
-// judges its tasks.
+// Judge lets the policies of an execution judge those new tasks of a commit that carry a clearance,
+// the statement why a tool call may run. The policies and the bytes of the calls come from the
+// store and the commit, so a worker cannot misstate them. For a commit without clearances, Judge
+// reads nothing. The policies of a LOCAL execution are on its worker, which judges its tasks
+// itself.
 func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
 	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {
 		return nil, nil
@@ -45,9 +45,9 @@ func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (ru
 	return all, nil
 }
 
-// judgeCall returns the decision of the policies about a call. It denies arguments that are not one
-// valid JSON document, for example because a member occurs twice. Different programs would read
-// such arguments differently.
+// judgeCall returns what the policies say about a call. It denies arguments that are not one valid
+// JSON document, for example because a member occurs twice. Different programs would read such
+// arguments differently.
 func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
 	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
@@ -56,7 +56,7 @@ func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (p
 }
 
 // inputBytes returns the input of a new task, inline or uploaded. If its upload is incomplete,
-// inputBytes returns no bytes, and the commit is refused.
+// inputBytes returns no bytes; the commit is refused later.
 func (s *Questions) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.Payload) ([]byte, error) {
 	if p.Blob == nil {
 		return p.Bytes, nil

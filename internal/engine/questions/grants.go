@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// RevokeGrant deletes a grant on behalf of the actor of the context. Once RevokeGrant has returned,
-// the grant answers no further question. Errors: not_found, permission_denied.
+// RevokeGrant deletes a grant on behalf of the actor in ctx. Once RevokeGrant has returned, the
+// grant answers no further question. Errors: not_found, permission_denied.
 func (s *Questions) RevokeGrant(ctx context.Context, org string, id uuid.UUID, role perdure.KeyRole) error {
 	r := rules.Revocation{Grant: id, Role: role, Actor: store.ActorOf(ctx)}
 	_, err := s.one(ctx, store.Command{

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// LargeDetails returns the reference to the details of a question that are over perdure.InlineLimit
-// and therefore stored as a separate content. It returns nil for smaller details, and for details
-// that a voter has changed.
+// LargeDetails returns the reference to the details of a question, if they are over
+// perdure.InlineLimit and therefore stored as a separate content. It returns nil for smaller
+// details, and for details that a voter has changed.
 func LargeDetails(q *perdure.Question) *perdure.BlobRef {
 	if q.Edited() {
 		return nil
@@ -18,9 +18,10 @@ func LargeDetails(q *perdure.Question) *perdure.BlobRef {
 	return q.DetailsBlob
 }
 
-// OpenLargeDetails returns the bytes of LargeDetails, which must not be nil. If the bytes do not
-// match the hash of the reference, the reader returns an error instead of io.EOF. Errors: those of
-// the store; unavailable if the details are on a worker that is not connected.
+// OpenLargeDetails returns a reader of the details to which LargeDetails refers; that reference
+// must not be nil. If the bytes do not match the hash of the reference, the reader returns an error
+// instead of io.EOF. Errors: those of the store; unavailable if the details are on a worker that is
+// not connected.
 func (s *Questions) OpenLargeDetails(ctx context.Context, q *perdure.Question) (io.ReadCloser, error) {
 	if q.OnWorker() {
 		return nil, detailsAway(q)
@@ -39,7 +40,8 @@ func (s *Questions) OpenLargeDetails(ctx context.Context, q *perdure.Question) (
 	return content, err
 }
 
-// wholeDetails returns the bytes of LargeDetails. Errors: as for OpenLargeDetails.
+// wholeDetails returns the bytes of the details to which LargeDetails refers. Errors: as for
+// OpenLargeDetails.
 func (s *Questions) wholeDetails(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	content, err := s.OpenLargeDetails(ctx, q)
 	if err != nil {
@@ -49,9 +51,10 @@ func (s *Questions) wholeDetails(ctx context.Context, q *perdure.Question) ([]by
 	return io.ReadAll(content)
 }
 
-// largeHashes reads LargeDetails. The result whole is their DetailsHash, and bare is the SHA-256 of
-// the bytes alone. The details are hashed while they are read, so they need not fit in memory.
-// Errors: those of the read; invalid_argument if the details are not JSON.
+// largeHashes reads the details to which LargeDetails refers. The result whole is their
+// DetailsHash, and bare is the SHA-256 of the bytes alone. The details are hashed while they are
+// read, so they need not fit in memory. Errors: those of the read; invalid_argument if the details
+// are not JSON.
 func (s *Questions) largeHashes(ctx context.Context, q *perdure.Question) (whole, bare perdure.Hash, err error) {
 	content, err := s.OpenLargeDetails(ctx, q)
 	if err != nil {

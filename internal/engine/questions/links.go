@@ -23,8 +23,8 @@ type LinkRequest struct {
 	Life time.Duration
 }
 
-// CreateLink creates a link on behalf of the actor of the context. It returns the link with its
-// token, which is not stored. Errors: not_found, invalid_argument, question_decided, already_voted.
+// CreateLink creates a link on behalf of the actor in ctx. It returns the link and its token, which
+// is not stored. Errors: not_found, invalid_argument, question_decided, already_voted.
 func (s *Questions) CreateLink(ctx context.Context, org string, r LinkRequest) (*perdure.QuestionLink, string, error) {
 	if r.Life == 0 {
 		r.Life = perdure.LinkLife
@@ -34,7 +34,7 @@ func (s *Questions) CreateLink(ctx context.Context, org string, r LinkRequest) (
 }
 
 // WebhookLink creates a link for a delivery to a webhook, and returns the link's token. The webhook
-// belongs to the API key that answers with the link. The token is "" if the key may not answer the
+// is bound to the API key that answers with the link. The token is "" if the key may not answer the
 // question now. Errors: those of the store.
 func (s *Questions) WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error) {
 	_, token, err := s.createLink(ctx, org, LinkRequest{Question: question, Key: key, Life: perdure.MaxLinkLife}, nil)
@@ -70,9 +70,9 @@ func (s *Questions) createLink(ctx context.Context, org string, r LinkRequest, a
 // linkHash returns the hash of a link's token. The store contains only this hash, not the token.
 func linkHash(token string) perdure.Hash { return sha256.Sum256([]byte(token)) }
 
-// RevokeLinks deletes the links to a question on behalf of the actor of the context: those of one
-// API key, or all if key is nil. Once RevokeLinks has returned, no vote can use these links.
-// Errors: not_found.
+// RevokeLinks deletes the links to a question on behalf of the actor in ctx: those of one API key,
+// or all if key is nil. Once RevokeLinks has returned, no vote can use these links. Errors:
+// not_found.
 func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
 	q, err := s.store.Question(ctx, org, question)
 	if err != nil {
@@ -95,7 +95,7 @@ var ErrLinkEnded = rules.ErrLinkEnded
 // Linked is the question that a link leads to, with the key that answers it.
 type Linked struct {
 	store.Link
-	// Question is the question. If it is open, it is completed as by Show.
+	// Question is the question of the link. If it is open, it has its contents, as after Show.
 	Question *perdure.Question
 	// Open reports whether the key may answer now. It is false if the question is decided, if the
 	// link was used, or if the question excludes the key.

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Questions implements the commands and reads. [New] creates one.
+// Questions implements the commands on questions, and their reads. [New] creates one.
 type Questions struct {
 	store        store.Store
 	refs         store.ClaimReader
@@ -29,7 +29,7 @@ type Config struct {
 	Refs  store.ClaimReader
 	Homes *homes.Homes
 	Kinds *kinds.Kinds
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
 	// OrgWorks returns nil if the org is enabled, so that its API keys may be used.
 	OrgWorks func(ctx context.Context, org string) error

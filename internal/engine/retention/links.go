@@ -41,7 +41,8 @@ func (p *Pruner) SweepLinks(ctx context.Context) error {
 	}
 }
 
-// sweepLinksOf deletes the expired links of an execution. It returns 0 if the execution is being deleted.
+// sweepLinksOf deletes the expired links to questions of the execution of l. It returns 0 if the
+// execution is being deleted.
 func (p *Pruner) sweepLinksOf(ctx context.Context, l *perdure.QuestionLink) (int, error) {
 	done, err := p.Do(ctx, store.Command{
 		Name: "sweep links", Lane: store.LaneSweeps, Frees: true, Org: l.Org, Execution: l.ExecutionID,

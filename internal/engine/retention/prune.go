@@ -15,7 +15,7 @@ const (
 	// StepRows is the approximate number of rows that one command of a sweep deletes. Such a
 	// command delays other writes by only a few milliseconds.
 	StepRows = 200
-	// prunePage is the number of candidates that one query returns.
+	// prunePage is the number of candidates for deletion that one query returns.
 	prunePage = 100
 	// freePages is the maximum number of unused pages that one command returns to the file system.
 	freePages = 128
@@ -74,7 +74,7 @@ func (c *PruneCount) add(p store.Prunable) {
 	c.ByKind[p.Kind] += p.Count
 }
 
-// of returns a pointer to the field of the report that counts the deleted rows of a kind.
+// of returns a pointer to the field of the report that counts the deleted rows of the kind.
 func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 	switch kind {
 	case store.PruneCheckpoints:
@@ -162,7 +162,7 @@ func (p *Pruner) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 	}
 }
 
-// pruneOne marks one candidate for deletion, or deletes its old checkpoints. The decision checks
+// pruneOne marks one candidate for deletion, or deletes its old checkpoints. The command checks
 // again whether the retention has ended. pruneOne reports whether anything changed.
 func (p *Pruner) pruneOne(ctx context.Context, q store.PruneQuery, item store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return tenant.Prune(s, q) }
@@ -184,8 +184,8 @@ func (p *Pruner) pruneOne(ctx context.Context, q store.PruneQuery, item store.Pr
 	return changed, nil
 }
 
-// dropMarked deletes the rows of marked executions and then of deleted streams, in commands of
-// about StepRows rows.
+// dropMarked deletes the rows of executions that are marked for deletion, and then those of deleted
+// streams, in commands of about StepRows rows.
 func (p *Pruner) dropMarked(ctx context.Context) error {
 	if err := p.dropExecutions(ctx); err != nil {
 		return err
@@ -217,7 +217,8 @@ func (p *Pruner) dropExecutions(ctx context.Context) error {
 	}
 }
 
-// free returns unused pages to the file system until at most spare bytes of them are left.
+// free returns unused pages of the store to the file system until at most spare bytes of them are
+// left.
 func (p *Pruner) free(ctx context.Context, spare int64) error {
 	for {
 		pages, size, err := p.Store.Unused(ctx)

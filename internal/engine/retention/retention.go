@@ -16,7 +16,8 @@ import (
 // Config configures a [Pruner]. All fields are required.
 type Config struct {
 	Store store.Store
-	// Do runs a command and returns the answers of the decisions that changed something.
+	// Do runs a command. The result has one Decision for each execution that the command has
+	// changed.
 	Do func(context.Context, store.Command) ([]*rules.Decision, error)
 	// Tenants provides the retention policies, and deletes the expired rows of package tenants.
 	Tenants *tenants.Tenants

@@ -49,7 +49,7 @@ func (p *Pruner) sweepKind(ctx context.Context, q store.PruneQuery) (int64, erro
 }
 
 // Keep sweeps at intervals of Config.Every until ctx ends. The caller runs it in a goroutine of its
-// own, so that the loop that fires timers does not wait for it.
+// own, because the loop that fires timers must not wait for it.
 func (p *Pruner) Keep(ctx context.Context) {
 	timer := time.NewTicker(p.Every)
 	defer timer.Stop()

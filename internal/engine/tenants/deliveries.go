@@ -21,8 +21,8 @@ func (t *Tenants) TakeDeliveries(ctx context.Context, picks []store.DeliveryPick
 	return taken, err
 }
 
-// EndAttempt records the outcome of an attempt. It returns the updated delivery, or nil if the
-// outcome came too late to count.
+// EndAttempt records the outcome of an attempt to send a delivery. It returns the updated delivery,
+// or nil if the outcome came too late to count.
 func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.Outcome) (*perdure.Delivery, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: perdure.AuditWebhookDisabled}
 	needs := store.Needs{Delivery: &store.DeliveryKey{Webhook: d.WebhookID, ID: d.ID}}

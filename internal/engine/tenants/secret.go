@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sealingSecret is the name of the secret that encrypts contents which clients store for the
-// server.
+// sealingSecret is the name of the secret with which the server encrypts data that clients keep for
+// it.
 const sealingSecret = "sealing"
 
 // secretBytes is the size of a secret in bytes.
@@ -23,8 +23,9 @@ type secretCache struct {
 	value []byte
 }
 
-// SealingSecret returns the secret of the installation. It encrypts contents which clients store
-// for the server. The first call creates the secret. All servers of a store have the same secret.
+// SealingSecret returns the secret of the installation. The server uses it to encrypt data that
+// clients keep for it. The first call creates the secret. All servers of a store have the same
+// secret.
 func (t *Tenants) SealingSecret(ctx context.Context) ([]byte, error) {
 	t.secret.mu.Lock()
 	known := t.secret.value

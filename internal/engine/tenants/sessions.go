@@ -24,7 +24,7 @@ type SessionHalves struct{ Cookie, Page string }
 
 // SessionRequest is a request to start a browser session.
 type SessionRequest struct {
-	// Key is the API key with which the user signs in; Secret is the hash of the key's secret.
+	// Key is the API key with which the user signs in; Secret is the hash of its secret.
 	Key    *perdure.APIKey
 	Secret perdure.Hash
 	// RemoteAddress and UserAgent are shown in the list of sessions.
@@ -109,8 +109,9 @@ func (t *Tenants) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdur
 	return t.store.Sessions(ctx, q)
 }
 
-// EndSession ends a session of an org; every server refuses it within five seconds. visible reports
-// whether the caller may see a session; other sessions count as not found. Error: not_found.
+// EndSession ends a session of an org; every server refuses it within five seconds. The function
+// visible reports whether the caller may see a session; other sessions count as not found. Error:
+// not_found.
 func (t *Tenants) EndSession(ctx context.Context, org string, id uuid.UUID, visible func(*perdure.Session) bool) (*perdure.Session, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: perdure.AuditSessionEnded}
 	value, err := t.one(ctx, store.Command{

@@ -22,7 +22,7 @@ type Store interface {
 // Tenants implements the commands on orgs and their data. [New] creates one.
 type Tenants struct {
 	store Store
-	// one runs a command on the store, and returns the Value of the Decision that the command made.
+	// one runs a command on the store, and returns the command's result (rules.Decision.Value).
 	one      func(context.Context, store.Command) (any, error)
 	keys     rowCache[perdure.Hash, perdure.APIKey]
 	rates    requestRates
@@ -34,7 +34,7 @@ type Tenants struct {
 }
 
 // New creates a Tenants on a store. The parameter one is a function that runs a command and returns
-// the value of its decision.
+// the command's result (rules.Decision.Value).
 func New(s Store, one func(context.Context, store.Command) (any, error)) *Tenants {
 	return &Tenants{store: s, one: one}
 }

@@ -90,7 +90,7 @@ func (t *Tenants) DeleteWebhook(ctx context.Context, org string, id uuid.UUID) (
 }
 
 // DisableOverdue disables a webhook that has too many waiting deliveries. It returns the webhook,
-// or nil if the webhook no longer has too many.
+// or nil if the webhook no longer has too many or is disabled already.
 func (t *Tenants) DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error) {
 	return t.changeWebhook(ctx, org, perdure.AuditWebhookDisabled, store.Needs{Webhook: &id, Waiting: true}, tenant.DisableOverdue)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/rules/validate"
 )
 
-// Content is one content of a commit or of a task's result, with the name of the field that
-// contains it.
+// Content is one content of a commit or of a task's result, and how it is checked.
 type Content struct {
 	Field string // name of the field in errors
 	perdure.Payload
@@ -40,7 +39,7 @@ func (c Content) check(raw json.RawMessage) error {
 	return perdure.CheckContent(e)
 }
 
-// uploaded returns the Rule that an uploaded content must satisfy.
+// uploaded returns the Rule that the content must satisfy if it is uploaded.
 func (c Content) uploaded() Rule {
 	if c.question != nil {
 		return Rule{What: "the details of a question", Scan: c.scanDetails}
@@ -101,14 +100,14 @@ func ContentsOf(c perdure.Commit) []Content {
 
 // CheckAll checks the contents of a request. It reads uploaded contents, one at a time, and checks
 // them like inline contents. It returns the error of an inline content. The error of an uploaded
-// content is in the result, and the decision returns it, because the request may be a repeat. A
-// content whose upload is incomplete is not in the result.
+// content is in the result: the function of package rules returns it, unless the request is a
+// repeat. A content whose upload is incomplete is not in the result.
 func (u *Uploads) CheckAll(ctx context.Context, org string, execution uuid.UUID, all []Content) (rules.CheckedRefs, error) {
 	refs := rules.CheckedRefs{}
 	for _, c := range all {
 		if c.Blob == nil {
 			if c.entry != nil {
-				continue // append checks the content, unless the entry is a repeat
+				continue // rules.Commit checks the content, unless the entry is a repeat
 			}
 			if err := c.check(c.Bytes); err != nil {
 				return nil, err

@@ -9,7 +9,8 @@ import (
 
 // largeTurns limits the checks of large contents. Each org has at most one such check at a time.
 // All orgs together have at most one large content in memory. An org with many contents therefore
-// delays a content of another org by at most one check. Waiters are served in order.
+// delays a content of another org by at most one check. Waiting checks run in the order in which
+// they came.
 type largeTurns struct {
 	all turn
 	mu  sync.Mutex

@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 )
 
-// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks that a second large content of an org waits for
-// the first until its context ends. A content of another org does not wait. No org remains in
-// memory at the end.
+// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks two large contents of an org. The second waits
+// for the first, until its context ends. A content of another org does not wait. At the end,
+// largeTurns has no org in memory.
 func TestLargeContentsOfAnOrgKeepNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLargeTurns()

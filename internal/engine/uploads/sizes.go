@@ -11,9 +11,9 @@ import (
 )
 
 // Put stores an uploaded content in small transactions. The server has only one piece of the
-// content in memory at a time. For a worker, Put records whether the content is valid JSON, so that
-// the commit that refers to it need not read it again. Errors: payload_too_large, invalid_argument
-// (length), and those of the store.
+// content in memory at a time. For the upload of a worker, Put records whether the content is valid
+// JSON, so that the commit that refers to it need not read it again. Errors: payload_too_large,
+// invalid_argument (length), and those of the store.
 func (u *Uploads) Put(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if err := u.CheckSize("the content", length); err != nil {
 		return perdure.BlobRef{}, err

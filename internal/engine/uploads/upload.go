@@ -23,7 +23,7 @@ type upload struct {
 	ref     perdure.BlobRef
 	content io.Reader
 	stored  int64
-	buf     []byte // not stored yet
+	buf     []byte // bytes that are read but not stored yet
 	err     error
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// largeContent is a length in bytes. Of the longer contents of an org, only one is checked at a
-// time.
+// largeContent is a length in bytes. A longer content is large: of the large contents of an org,
+// only one is checked at a time.
 const largeContent = 4 << 20
 
 // Rule describes how an uploaded content is checked.

@@ -14,7 +14,7 @@ import (
 type Uploads struct {
 	store store.BlobReader
 	refs  executionReader // returns references to contents instead of the contents
-	// one runs a command on the store, and returns the Value of the Decision that the command made.
+	// one runs a command on the store, and returns the command's result (rules.Decision.Value).
 	one   func(context.Context, store.Command) (any, error)
 	limit int64 // maximum size of a payload in bytes
 	plain bool
@@ -32,7 +32,7 @@ type Config struct {
 	Store store.BlobReader
 	// Refs reads executions. It returns large contents as references.
 	Refs executionReader
-	// One runs a command on the store, and returns the Value of the Decision that the command made.
+	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
 	// PayloadLimit is the maximum size of one payload in bytes.
 	PayloadLimit int64

@@ -13,8 +13,8 @@ import (
 // whole, and every value in it needs memory.
 const bodyValues = 1_000_000
 
-// bodyRules are the limits of every request body. The limit of message parts concerns the body of a
-// request that starts an execution.
+// bodyRules are the limits of every request body. Arrays contains the limit of the parts of a message;
+// a body has messages only if it starts an execution.
 var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
 
 // unmarshal decodes a request body. To validate a body, huma first decodes it into an any. In that

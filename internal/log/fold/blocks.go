@@ -10,11 +10,12 @@ type Blocks struct{ open map[int64]*Block }
 type Block struct {
 	// First is the record that opened the block, without its text.
 	First perdure.Record
-	// Held is the number of bytes from the start of the block whose text the reader has seen.
+	// Held is the length in bytes of the text that the reader has seen, from the start of the
+	// block.
 	Held int64
 }
 
-// Piece is what one record adds to a block.
+// Piece is what one chunk of a block's text adds to the text that a reader has seen.
 type Piece struct {
 	Block *Block
 	// Text is the new text, without the bytes that the reader has already seen.
@@ -27,7 +28,8 @@ type Piece struct {
 	Lacks bool
 }
 
-// Take adds the chunk of a record to its block, and returns what is new.
+// Take adds the chunk of an event's record to its block, and returns the part of the text that is
+// new to the reader.
 func (s *Blocks) Take(e Event) Piece {
 	c := e.Record.Chunk
 	b := s.open[e.Record.Seq]

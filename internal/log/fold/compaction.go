@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Compaction is a compaction of a conversation. In the conversation it stands between two messages,
+// Compaction is a compaction of a conversation. It lies between two messages of the conversation,
 // and belongs to no response.
 type Compaction struct {
 	Entry  *perdure.Entry

@@ -240,8 +240,8 @@ func TestStoredMessagesAreMerged(t *testing.T) {
 	}
 }
 
-// TestChunksDoNotMatter checks that a log whose chunks are each also split in two, so that all data
-// comes twice, has the same tree.
+// TestChunksDoNotMatter checks that a log has the same tree if each chunk comes twice: first in two
+// parts, then whole.
 func TestChunksDoNotMatter(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	cuts := 0

@@ -73,7 +73,7 @@ type Message struct {
 // State is the state of a part.
 type State int
 
-// States of parts. A part that is done can still be withdrawn.
+// These are the states of parts. A part that is done can still be withdrawn.
 const (
 	Open      State = iota // its text may still grow
 	Done                   // its text is complete
@@ -156,7 +156,7 @@ type Output struct {
 // ChangeKind says what a Change has changed.
 type ChangeKind int
 
-// Kinds of changes.
+// These are the kinds of changes.
 const (
 	PartOpened    ChangeKind = iota // a part began to grow
 	PartGrew                        // Text was added to a part

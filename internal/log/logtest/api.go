@@ -103,7 +103,7 @@ func messages(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// await returns once the log has an event after the cursor. Projections that read pages call
+// await returns once the log has an event after the cursor. Clients that read the log in pages call
 // await between two pages.
 func (a API) await(ctx context.Context, cursor string) error {
 	ctx, cancel := context.WithCancel(ctx)

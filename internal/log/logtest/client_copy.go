@@ -109,8 +109,8 @@ func (p *clientCopy) fault(e Event, format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...)+": "+e.String())
 }
 
-// add adds an event, as a client does that checks everything. If an event is missing, doubled or at
-// a wrong place, add records a fault.
+// add adds an event to the copy. If an event is missing, doubled or at a wrong place, add records a
+// fault.
 func (p *clientCopy) add(e Event) {
 	if e.Name == "ping" || e.Name == "end" {
 		return

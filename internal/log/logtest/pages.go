@@ -20,8 +20,8 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give yields the records as events. more is false if the reader has stopped; over is true if the
-// log has ended.
+// give yields the records as events. more is false if the caller's loop has stopped; over is true
+// if the log has ended.
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
 		if !yield(r.wire(), nil) {

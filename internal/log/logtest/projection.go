@@ -60,10 +60,10 @@ func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	return rest, nil
 }
 
-// CutEverywhere checks readings that are cut and resumed. The events in whole are the uninterrupted
-// reading. The cuts are before its first event, after its last event, and after every step-th event
-// from the number first on. A resumed reading may be served by another server. With first and step
-// 1, every event is followed by a cut.
+// CutEverywhere checks readings that are cut and resumed. The parameter whole contains the events
+// of the uninterrupted reading. The cuts are before its first event, after its last event, and
+// after every step-th event from the number first on. If first and step are 1, every event is
+// followed by a cut. A resumed reading may be served by another server.
 func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	t.Helper()
 	want := p.Show(whole)
@@ -85,8 +85,8 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 }
 
 // Wander reads a log to its end over a connection that breaks at random moments, and returns all
-// received events. After each error it calls the function again, and reads on unless that
-// function returns an error.
+// received events. After each error err it calls again(err). If that returns an error, Wander
+// returns it; otherwise Wander continues to read.
 func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
 	var held []Event
 	for {

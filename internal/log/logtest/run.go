@@ -57,7 +57,8 @@ Done:
 END
 `
 
-// runState is the state of a run that must not be repeated when the run's code is entered again.
+// runState records what the code of a run has already done, so that the code does not do it again
+// when it is entered again.
 type runState struct {
 	stumbled, held atomic.Bool
 	holds          chan struct{} // closed when the stubborn tool waits for its worker to stop
@@ -147,8 +148,8 @@ func (h *deployment) hail(ctx context.Context, call *tool.Call, _ struct{}) (too
 	return tool.Text("heard"), err
 }
 
-// begin starts the run. When the stubborn tool waits for its worker to stop, begin replaces the
-// worker, and then closes done.
+// begin starts the run. One of the run's tools, the stubborn one, waits until its worker stops.
+// When the tool waits, begin replaces the worker, and then closes done.
 func (h *deployment) begin() (id uuid.UUID, done <-chan struct{}) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{

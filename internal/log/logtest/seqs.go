@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkDense checks the seqs of the events of an unfiltered stream. Each is the seq after the
-// greatest one, or the seq of an open block.
+// checkDense checks the seqs of the events of an unfiltered stream. Each seq is the greatest one
+// before it plus one, or the seq of an open block.
 func checkDense(all []Event) error {
 	last := int64(0)
 	for _, e := range all {
@@ -42,8 +42,9 @@ func checkPositions(events []Event) error {
 	return nil
 }
 
-// checkFiltered checks that the events some of a filtered stream are among all events. It also
-// checks that each event names the last omitted and the last sent seq.
+// checkFiltered checks that the parameter some, the events of a filtered stream, contains only
+// events from the parameter all, the events of the whole log. It also checks that each event names
+// the last omitted seq and the last sent seq before it.
 func checkFiltered(all, some []Event) error {
 	some = unpinged(some)
 	spared, shown := int64(0), int64(0)

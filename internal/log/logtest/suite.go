@@ -107,7 +107,7 @@ type Readers struct {
 }
 
 // Attach starts a reader for every projection. The connections of the readers break at random
-// moments. The function again is called before a reader continues after an error.
+// moments. After each error err a reader calls again(err), and then continues.
 func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(error) error) *Readers {
 	r := &Readers{t: t, projections: Projections(a), given: map[string][]Event{}}
 	for n, name := range slices.Sorted(maps.Keys(r.projections)) {

@@ -16,7 +16,8 @@ const (
 	// dialWithin is the time limit of a connection attempt to one address of NATS. The start of
 	// Perdure's server waits no longer than that.
 	dialWithin = 2 * time.Second
-	// pingEvery and pings determine how soon a broken connection is detected that reports no error.
+	// pingEvery and pings determine how soon the client notices that a connection is broken, if the
+	// connection reports no error.
 	pingEvery = 5 * time.Second
 	pings     = 2
 	mostPause = 5 * time.Second

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// pace is the minimum time between two messages. Hints of the time in between are sent together
-	// in the next message, each topic once.
+	// pace is the minimum time between two messages. Hints that are published in between are sent
+	// together in the next message, each topic once.
 	pace = time.Millisecond
-	// mostMarks is the largest number of topics in one message, at eight bytes each.
+	// mostMarks is the maximum number of topics in one message. Each topic takes eight bytes.
 	mostMarks = 8192
 	// mostPending is the maximum number of topics that wait to be sent. More topics are dropped,
 	// because any hint may be lost.
@@ -108,7 +108,7 @@ func (h *Hints) subscribe() error {
 	sub, err := h.conn.Subscribe(h.subject, func(m *nats.Msg) { h.receive(m.Data) })
 	if err == nil {
 		// If this process is stopped for a while, messages over these limits are dropped. Little is
-		// lost by that, because one hint stands for many changes.
+		// lost by that, because one hint reports any number of changes of its topic.
 		err = sub.SetPendingLimits(1024, 8<<20)
 	}
 	if err != nil {
@@ -116,8 +116,9 @@ func (h *Hints) subscribe() error {
 	}
 	if h.conn.IsConnected() {
 		h.trouble.Store(nil)
-		// The flush ensures that no hint after the return is missed. The connection's handlers
-		// report a failure.
+		// FlushTimeout waits until NATS has the subscription, so that this process receives every
+		// hint that is sent after subscribe has returned. The connection's handlers report a
+		// failure.
 		_ = h.conn.FlushTimeout(time.Second)
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Package tenant contains the decisions about the data of an org outside its executions: the org
-// itself, its API keys, sessions, agent definitions, registered kinds and retention. Like the
-// decisions of package rules, they are pure functions and may run more than once.
+// itself, its API keys, sessions, agent definitions, registered kinds and retention. As in package
+// rules, a decision is a pure function that may run more than once for the same command.
 package tenant
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Change describes a change for its audit record: the actor, the org and the action.
+// Change contains what an audit record says about a change: the actor, the org and the action.
 type Change struct {
 	Actor  perdure.Actor
 	Org    string
@@ -23,8 +23,9 @@ func (c Change) record(now perdure.Time) *perdure.AuditRecord {
 	return &perdure.AuditRecord{At: now, Actor: c.Actor, Action: c.Action, Org: c.Org}
 }
 
-// key returns the audit record of a change of an API key; before is nil for a new key. The hashes
-// of the row in the record do not include the hash of the key's secret.
+// key returns the audit record of a change of an API key; the parameter before is nil for a new
+// key. The record has hashes of the row before and after the change. They do not cover the hash of
+// the key's secret.
 func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectID, r.SubjectName, r.After = idOf(after.ID), after.Name, sumOf(after)
@@ -34,9 +35,9 @@ func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.Au
 	return r
 }
 
-// session returns the audit record of the start or the end of a session; before is nil at the
-// start, after is nil at the end. The hashes of the row in the record do not include the hashes of
-// the session's secrets.
+// session returns the audit record of the start or the end of a session; the parameter before is
+// nil at the start, the parameter after is nil at the end. The record has hashes of the row before
+// and after. They do not cover the hashes of the session's secrets.
 func (c Change) session(now perdure.Time, before, after *perdure.Session) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -50,7 +51,7 @@ func (c Change) session(now perdure.Time, before, after *perdure.Session) *perdu
 	return r
 }
 
-// orgRow returns the audit record of an org's change; before is nil for a new org.
+// orgRow returns the audit record of an org's change; the parameter before is nil for a new org.
 func (c Change) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectName, r.After = after.ID, sumOf(after)
@@ -60,8 +61,8 @@ func (c Change) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.Au
 	return r
 }
 
-// definition returns the audit record of a definition's change; before is nil for a new definition,
-// after is nil for a deleted one.
+// definition returns the audit record of a definition's change; the parameter before is nil for a
+// new definition, the parameter after is nil for a deleted one.
 func (c Change) definition(now perdure.Time, before, after *perdure.Definition) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -75,9 +76,9 @@ func (c Change) definition(now perdure.Time, before, after *perdure.Definition) 
 	return r
 }
 
-// webhook returns the audit record of a webhook's change; before is nil for a new webhook. The
-// hashes of the row in the record do not include the secrets. The name in the record is the URL
-// without its query, which may contain a secret.
+// webhook returns the audit record of a webhook's change; the parameter before is nil for a new
+// webhook. The record has hashes of the row before and after the change. They do not cover the
+// secrets. The name in the record is the URL without its query, which may contain a secret.
 func (c Change) webhook(now perdure.Time, before, after *perdure.Webhook) *perdure.AuditRecord {
 	r := c.record(now)
 	name, _, _ := strings.Cut(after.URL, "?")

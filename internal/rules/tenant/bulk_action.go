@@ -13,8 +13,8 @@ type NewBulkAction struct {
 	Executions []uuid.UUID
 }
 
-// BulkByKey looks up a bulk action by the idempotency key of its request. Decision.Value is the
-// action, nil if the key is not in use. Errors: idempotency_key_reused.
+// BulkByKey looks up a bulk action by the idempotency key of its request. Its result in
+// Decision.Value is the action, nil if the key is not in use. Errors: idempotency_key_reused.
 func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes, error) {
 	known := s.BulkByKey
 	switch {
@@ -26,12 +26,12 @@ func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes
 	return rules.Answer(known), nil
 }
 
-// StartBulkAction inserts a bulk action. Decision.Value is the action's row. If the idempotency key
-// belongs to an existing action, nothing is inserted, and Decision.Value is the row of that action.
-// Errors: conflict (too many actions run), idempotency_key_reused.
+// StartBulkAction inserts a bulk action. Its result in Decision.Value is the action's row. If the
+// idempotency key belongs to an existing action, nothing is inserted, and the result is the row of
+// that action. Errors: conflict (too many actions run), idempotency_key_reused.
 func StartBulkAction(s *store.State, by Change, n NewBulkAction) (*store.Changes, error) {
 	if s.BulkAction != nil {
-		return rules.Answer(s.BulkAction), nil // the store repeats a command whose outcome is unknown
+		return rules.Answer(s.BulkAction), nil // the store runs a command again if the outcome of its transaction is unknown
 	}
 	known, err := BulkByKey(s, n.Row.IdempotencyKey, n.Row.RequestHash)
 	if err != nil || known.Answer.(*rules.Decision).Value != (*perdure.BulkAction)(nil) {
@@ -63,12 +63,12 @@ func (c Change) bulkAction(now perdure.Time, a *perdure.BulkAction) *perdure.Aud
 	return r
 }
 
-// BulkTurn applies a bulk action to one of its executions.
+// BulkTurn is the application of a bulk action to one of its executions.
 type BulkTurn struct {
 	Action    uuid.UUID
 	At        int // number of the execution in the action, from 0
 	Execution uuid.UUID
-	// Retry is the signal that the action retry sends.
+	// Retry is the signal that an action with the command retry sends.
 	Retry rules.NewSignal
 }
 
@@ -83,9 +83,9 @@ func (t BulkTurn) Needs(name perdure.BulkActionName, x *perdure.Execution) store
 }
 
 // TakeBulkTurn applies a bulk action to one execution, and counts the execution as handled in the
-// same transaction. If the execution was handled already, nothing changes. If the command on the
-// execution is refused, the execution counts as failed. Decision.Value is the updated action; nil
-// if the action was deleted.
+// same transaction. If the execution was handled already, nothing changes. If the action's command
+// is refused for the execution, the execution counts as failed. The result in Decision.Value is the
+// updated action; nil if the action was deleted.
 func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes, error) {
 	a := s.BulkAction
 	if a == nil || a.Status != perdure.BulkRunning || a.Handled() != t.At {
@@ -112,8 +112,8 @@ func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes,
 	return ch, nil
 }
 
-// actOn returns the changes that the action makes to an execution; nil if the action has no effect
-// on it.
+// actOn returns the changes that the action a makes to one execution; nil if it has no effect on
+// that execution.
 func actOn(s *store.State, cfg rules.Config, a *perdure.BulkAction, t BulkTurn) (*store.Changes, error) {
 	if s.Execution == nil || !a.Takes(s.Execution) {
 		return nil, nil

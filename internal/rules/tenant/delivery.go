@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TakeDeliveries takes the due deliveries for perdure.DeliveryLease. Decision.Value contains their
-// rows.
+// TakeDeliveries takes the due deliveries for a sender, for the time perdure.DeliveryLease. The
+// result in Decision.Value contains their rows.
 func TakeDeliveries(s *store.State) (*store.Changes, error) {
 	if len(s.Due) == 0 {
 		return nil, nil
@@ -19,7 +19,7 @@ func TakeDeliveries(s *store.State) (*store.Changes, error) {
 	taken := make([]*perdure.Delivery, len(s.Due))
 	for i, d := range s.Due {
 		if d.LeaseUntil.IsZero() {
-			d.Attempts++ // if the last outcome was never recorded, its attempt is repeated
+			d.Attempts++ // if the outcome of the last attempt was never recorded, that attempt is repeated
 		}
 		d.Fence++
 		d.LeaseUntil, d.NextAttemptAt = until, &until
@@ -53,9 +53,10 @@ func (o Outcome) gone() bool { return o.Status == statusGone }
 // NeedsWebhook reports whether the outcome changes the webhook.
 func (o Outcome) NeedsWebhook() bool { return o.gone() }
 
-// EndAttempt records the outcome of an attempt to send a delivery. If the endpoint has responded with
-// 410 Gone, the webhook is disabled. Decision.Value in the changes is the delivery's row. EndAttempt
-// returns no changes if, meanwhile, another sender has taken the delivery, or it was deleted.
+// EndAttempt records the outcome of an attempt to send a delivery. If the endpoint has responded
+// with 410 Gone, the webhook is disabled. The result in Decision.Value is the delivery's row.
+// EndAttempt returns no changes if, meanwhile, another sender has taken the delivery, or it was
+// deleted.
 func EndAttempt(s *store.State, by Change, o Outcome) (*store.Changes, error) {
 	d := s.Delivery
 	if d == nil || d.Fence != o.Fence || d.Status != perdure.DeliveryPending {
@@ -87,8 +88,9 @@ func endDelivery(d *perdure.Delivery, status perdure.DeliveryStatus, now perdure
 	d.Status, d.EndedAt, d.NextAttemptAt = status, &now, nil
 }
 
-// pauseAfter returns the pause after a failed attempt, counted from 1. An endpoint can ask for a
-// longer pause, up to the longest one of the schedule.
+// pauseAfter returns the pause after a failed attempt, counted from 1. The parameter asked is the
+// pause that the endpoint asks for. It can lengthen the pause up to the longest one of the
+// schedule.
 func pauseAfter(attempt int, asked time.Duration) time.Duration {
 	retries := perdure.DeliveryRetries
 	pause := retries[min(max(attempt, 1), len(retries))-1]
@@ -96,8 +98,8 @@ func pauseAfter(attempt int, asked time.Duration) time.Duration {
 }
 
 // Resend makes a delivery due at once, with all its attempts, even if the delivery has succeeded or
-// is dead. Decision.Value is the delivery's row. Errors: not_found; conflict, if the delivery's
-// webhook is disabled.
+// is dead. The result in Decision.Value is the delivery's row. Errors: not_found; conflict, if the
+// delivery's webhook is disabled.
 func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	if err := checkSends(s, k.Webhook); err != nil {
 		return nil, err
@@ -112,8 +114,8 @@ func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	return delivering(d), nil
 }
 
-// SendTest adds a delivery of an event webhook.test to a webhook. Decision.Value is the delivery's
-// row. Errors: not_found, conflict if the webhook is disabled.
+// SendTest adds a delivery of an event webhook.test to a webhook. Its result in Decision.Value is
+// the delivery's row. Errors: not_found, conflict if the webhook is disabled.
 func SendTest(s *store.State, webhook, event uuid.UUID) (*store.Changes, error) {
 	if err := checkSends(s, webhook); err != nil {
 		return nil, err
@@ -137,7 +139,7 @@ func delivering(d *perdure.Delivery) *store.Changes {
 	return &store.Changes{Deliveries: []*perdure.Delivery{d}, Answer: &rules.Decision{Value: &row, Hints: []rules.Hint{{Kind: rules.HintDeliveries}}}}
 }
 
-// ReturnDeliveries makes the deliveries that a server was sending due at once.
+// ReturnDeliveries makes those deliveries due at once that a server was sending when it ended.
 func ReturnDeliveries() (*store.Changes, error) {
 	return &store.Changes{ReturnDeliveries: true, Answer: &rules.Decision{}}, nil
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CreateKey stores a new API key. Decision.Value is the key's row.
+// CreateKey stores a new API key. Its result in Decision.Value is the key's row.
 func CreateKey(s *store.State, by Change, key perdure.APIKey) (*store.Changes, error) {
 	key.CreatedAt = s.Now
 	row := key
 	return &store.Changes{Key: &row, Audit: by.key(s.Now, nil, &row), Answer: &rules.Decision{Value: &key}}, nil
 }
 
-// ChangeKey changes the row of an API key. It stores the row and an audit record if change has
-// changed anything. Decision.Value is the key's row. Errors: not_found, and the errors of the
-// function change.
+// ChangeKey passes the row of an API key to the function change. If change has changed anything, it
+// stores the row and an audit record. The result in Decision.Value is the key's row. Errors:
+// not_found, and the errors of the function change.
 func ChangeKey(s *store.State, by Change, id uuid.UUID, change func(now perdure.Time, k *perdure.APIKey) error) (*store.Changes, error) {
 	if s.Key == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no key %s", id)

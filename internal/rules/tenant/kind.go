@@ -53,8 +53,9 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// knownEndpoints returns the endpoints that a worker of these queues allows, followed by those that
-// were known before. If there are more than MaxKnownEndpoints, it removes the last ones.
+// knownEndpoints returns the endpoints allowed by a worker of these queues, followed by the
+// endpoints that were known before. If there are more than MaxKnownEndpoints, it removes the last
+// ones.
 func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
 	for _, queue := range queues {
 		for _, e := range allowed {

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SignalTTL is how long the server remembers a signal of a kind that newer registrations do not
-// contain. Workers register their kinds every hour. When the time is over, no worker with the old
-// registration has run for that long.
+// SignalTTL is how long the server remembers a signal of a kind after the last registration that
+// contains it. Workers register their kinds every hour. When the time is over, no worker with the
+// old registration has run for that long.
 const SignalTTL = 24 * time.Hour
 
 // maxKnownSignalBytes is the maximum size of the signals of a kind, including those of older
@@ -19,7 +19,8 @@ const SignalTTL = 24 * time.Hour
 const maxKnownSignalBytes = 4 * perdure.MaxSignalSpecBytes
 
 // knownSignals returns the signals of a registration, followed by those that were known before. It
-// drops signals that no worker has registered for SignalTTL, and the oldest over the limit.
+// drops signals that no worker has registered for SignalTTL, and the oldest ones above
+// maxKnownSignalBytes.
 func knownSignals(registered []perdure.SignalSpec, before []store.KindSignal, now perdure.Time) (all []store.KindSignal) {
 	size := 0
 	for _, s := range registered {

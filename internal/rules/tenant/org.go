@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ChangeOrg stores the org that change returns, with an audit record, if the org is new, or if the
-// change disables or enables it. Decision.Value is the org's row. Errors: the errors of the
-// function change.
+// ChangeOrg stores the org that the function change returns. It adds an audit record if the org is
+// new, or if change has disabled or enabled it. The result in Decision.Value is the org's row.
+// Errors: the errors of change.
 func ChangeOrg(s *store.State, by Change, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*store.Changes, error) {
 	before := copyOrg(s.Org)
 	after, err := change(s.Now, s.Org)

@@ -33,8 +33,8 @@ func Prune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
 	return &store.Changes{Prune: prune, Answer: &rules.Decision{Hints: []rules.Hint{{Kind: rules.HintLog, Execution: x.ID}}}}, nil
 }
 
-// PruneCheckpoints deletes checkpoints that are older than the retention, at most about the given
-// number of rows. It does not delete the newest checkpoint.
+// PruneCheckpoints deletes those checkpoints of an execution that are older than the retention,
+// about the given number of rows at most. It does not delete the newest checkpoint.
 func PruneCheckpoints(s *store.State, rows int) (*store.Changes, error) {
 	period := s.Retention.Checkpoints
 	if s.Execution == nil || period == nil || *period == perdure.Forever {
@@ -44,13 +44,13 @@ func PruneCheckpoints(s *store.State, rows int) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Checkpoints: &before, Rows: rows}, Answer: &rules.Decision{}}, nil
 }
 
-// DropExecution deletes at most about the given number of rows of an execution that is marked for
-// deletion.
+// DropExecution deletes rows of an execution that is marked for deletion, about the given number at
+// most.
 func DropExecution(rows int) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Rows: rows}, Answer: &rules.Decision{}}, nil
 }
 
-// DropStreams deletes at most about the given number of rows of deleted streams.
+// DropStreams deletes rows of deleted streams, about the given number at most.
 func DropStreams(rows int) (*store.Changes, error) {
 	return &store.Changes{DropStreams: rows, Answer: &rules.Decision{}}, nil
 }

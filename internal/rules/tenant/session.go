@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// StartSession stores a new session of an API key. Decision.Value is the session's row. Error:
-// unauthenticated, if the key was revoked.
+// StartSession stores a new session of an API key. Its result in Decision.Value is the session's
+// row. Error: unauthenticated, if the key was revoked.
 func StartSession(s *store.State, by Change, session perdure.Session) (*store.Changes, error) {
 	if session.KeyID != nil && (s.Key == nil || s.Key.RevokedAt != nil) {
 		return nil, perdure.Errorf(perdure.Unauthenticated, "the key is unknown or revoked")
@@ -19,7 +19,8 @@ func StartSession(s *store.State, by Change, session perdure.Session) (*store.Ch
 }
 
 // EndSession ends a session. The function visible reports whether the caller may see the session;
-// otherwise the error is not_found. Decision.Value is the session's row. Error: not_found.
+// otherwise the error is not_found. The result in Decision.Value is the session's row. Error:
+// not_found.
 func EndSession(s *store.State, by Change, id uuid.UUID, visible func(*perdure.Session) bool) (*store.Changes, error) {
 	if s.Session == nil || s.Session.ExpiresAt.Reached(s.Now) || !visible(s.Session) {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no session %s", id)

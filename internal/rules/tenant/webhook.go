@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CreateWebhook stores a new webhook. Decision.Value is the webhook's row. Errors:
+// CreateWebhook stores a new webhook. Its result in Decision.Value is the webhook's row. Errors:
 // invalid_argument; conflict, if the org has the maximum number of webhooks.
 func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes, error) {
 	if s.WebhookCount >= perdure.MaxWebhooks {
@@ -24,7 +24,7 @@ func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes
 }
 
 // ReplaceWebhook replaces the settings of a webhook. If version is not 0, the webhook must have
-// this version. Decision.Value is the webhook's new row. Errors: not_found, conflict,
+// this version. The result in Decision.Value is the webhook's new row. Errors: not_found, conflict,
 // invalid_argument.
 func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r perdure.WebhookRequest) (*store.Changes, error) {
 	if s.Webhook != nil && !sameID(s.Webhook.KeyID, r.KeyID) {
@@ -41,8 +41,8 @@ func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r pe
 }
 
 // RotateWebhook replaces the secret of a webhook. Deliveries are also signed with the previous
-// secret for perdure.OldSecretLife. Any secret older than the previous one is no longer used.
-// Decision.Value is the webhook's new row. Errors: not_found.
+// secret for perdure.OldSecretLife. Any secret older than the previous one is no longer used. The
+// result in Decision.Value is the webhook's new row. Errors: not_found.
 func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) {
 		until := s.Now.Add(perdure.OldSecretLife)
@@ -50,8 +50,8 @@ func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*sto
 	})
 }
 
-// DropOldSecret ends the use of the secret that a webhook had before its last rotation.
-// Decision.Value is the webhook's new row. Errors: not_found.
+// DropOldSecret ends the use of the secret that a webhook had before its last rotation. Its result
+// in Decision.Value is the webhook's new row. Errors: not_found.
 func DropOldSecret(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) { w.OldSecret, w.OldSecretUntil = "", nil })
 }
@@ -92,8 +92,8 @@ func checkBound(s *store.State, key *uuid.UUID) error {
 	return rules.CheckLinkKey(s.Key, *key)
 }
 
-// DeleteWebhook deletes a webhook, its secrets and, step by step, its deliveries. Decision.Value is
-// the webhook's row before the deletion. Errors: not_found.
+// DeleteWebhook deletes a webhook and its secrets at once, and its deliveries step by step. The
+// result in Decision.Value is the webhook's row before the deletion. Errors: not_found.
 func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
 	if s.Webhook == nil {
 		return nil, noWebhook(id)
@@ -104,9 +104,9 @@ func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, err
 	return &store.Changes{Webhook: w, Audit: by.webhook(s.Now, &before, w), Answer: &rules.Decision{Value: &before}}, nil
 }
 
-// DisableOverdue disables a webhook that has too many waiting deliveries, which become dead.
-// Decision.Value is the webhook's new row. The changes are nil if the webhook no longer has too
-// many waiting deliveries, or is already disabled.
+// DisableOverdue disables a webhook that has too many waiting deliveries, which become dead. The
+// result in Decision.Value is the webhook's new row. The changes are nil if the webhook no longer
+// has too many waiting deliveries, or is already disabled.
 func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {
 		return nil, nil
@@ -114,7 +114,7 @@ func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	return disable(s, by, "it had more than 10,000 undelivered events"), nil
 }
 
-// disable disables the webhook for the reason why. The actor is the server.
+// disable disables the webhook; the parameter why is the reason that is stored.
 func disable(s *store.State, by Change, why string) *store.Changes {
 	before, w := *s.Webhook, s.Webhook
 	w.Enabled, w.DisabledReason, w.UpdatedAt, w.Version = false, why, s.Now, w.Version+1

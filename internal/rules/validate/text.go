@@ -20,8 +20,8 @@ const MaxName = 200
 
 // Texts returns an error if a request contains a text that not every store can hold; the error
 // names the first one. It visits all fields by reflection, so that a new field is checked, too. It
-// does not check contents, which are bytes, nor texts of errors, which TaskError repairs. at is the
-// place of the request in error messages, "" for the top.
+// does not check contents, which are bytes, nor texts of errors, which TaskError repairs. The
+// parameter at is the place of the request in the texts of errors, "" for the top.
 func Texts(at string, request any) error {
 	where, bad := badText(reflect.ValueOf(request))
 	if bad == "" {

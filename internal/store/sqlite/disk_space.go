@@ -102,7 +102,7 @@ func (c *committer) roomNow() room {
 	return r
 }
 
-// sizeInLog returns the approximate number of bytes that a call adds to the log.
+// sizeInLog returns the approximate number of bytes that a call adds to SQLite's write-ahead log.
 func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.Bytes)/8 + callPages }
 
 // callPages is the number of bytes that a call writes in addition to its content: rows and index

@@ -24,9 +24,10 @@ type Hider struct {
 	plain, percent, json pass
 }
 
-// pass searches a text for the key. One pass reads the text unchanged, each of the others decodes the
-// escapes of one encoding. All passes are needed, because decoding can damage a key that by chance
-// follows the beginning of an escape.
+// pass searches a text for the API key. One pass reads the text unchanged, each of the others decodes
+// the escapes of one encoding. The pass over the unchanged text is needed, too: if the text before the
+// key ends like the beginning of an escape, a decoder takes the first characters of the key for the
+// rest of that escape.
 type pass struct {
 	forms []form
 	// escape decodes the escape at the beginning of a text to char. n is the length of the escape; 0 if

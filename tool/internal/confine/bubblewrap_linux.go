@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// findBwrap returns the path of the program bubblewrap that is found in PATH. It skips a program in the
-// workspace dir: a command may have put it there, and it would run unconfined.
+// findBwrap returns the path of bwrap, the program of bubblewrap, in the folders of PATH. It skips a
+// program in the workspace dir: a command may have put it there, and it would run unconfined.
 func findBwrap(dir string) (string, error) {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		path, err := exec.LookPath(filepath.Join(folder, "bwrap"))

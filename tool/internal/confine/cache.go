@@ -72,7 +72,7 @@ func (c cache) path(home string) string {
 			return path
 		}
 	}
-	// If the folder cannot be created, commands simply get no cache.
+	// If the folder cannot be created, commands have no cache.
 	_ = os.MkdirAll(path, 0o755)
 	return path
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// ownCaches gives a command toolchain caches of its own in the folder slot, so that nobody else runs a file
-// that the command has written to a cache. It removes the user's caches from the paths to which the command
-// may write. With mounts or bubblewrap, the command gets overlays over the user's caches; otherwise
-// environment variables name empty caches in slot.
+// ownCaches prepares toolchain caches for a command alone, in the folder slot, so that nobody else runs
+// a file that the command has written to a cache. It removes the user's caches from the paths to which
+// the command may write. With a mount namespace of its own or bubblewrap, the command sees overlays
+// over the user's caches; otherwise environment variables name empty caches in slot.
 func (l *launch) ownCaches(slot string) error {
 	home, _ := os.UserHomeDir() // "" if there is no home directory
 	if l.Method == sandbox.ByLandlock && !l.Mounts {

@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/shell"
 )
 
-// The mechanisms that can enforce how many processes and how much memory a command may use.
+// These are the mechanisms that can enforce how many processes and how much memory a command may
+// use.
 const (
 	BoundByGroup   = "cgroup"
 	BoundByWatcher = "watcher"
@@ -35,7 +36,7 @@ type Options struct {
 	Dir string
 	// Unconfined makes commands run without Landlock and bubblewrap, even if these are available.
 	Unconfined bool
-	// OwnSockets lets commands create Unix sockets, in namespaces of their own.
+	// OwnSockets lets commands create Unix sockets. Each command then runs in namespaces of its own.
 	OwnSockets bool
 	Net        Net
 	Limits     group.Limits

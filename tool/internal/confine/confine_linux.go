@@ -272,8 +272,8 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	}
 	if l.Mounts {
 		ownMounts(attr)
-		// Only the mounts of the child are needed, because bubblewrap creates the other namespaces
-		// itself.
+		// With bubblewrap, the child needs only the mount namespace, because bubblewrap creates the
+		// other namespaces itself.
 		if l.Pids {
 			attr.Cloneflags |= syscall.CLONE_NEWPID
 		}

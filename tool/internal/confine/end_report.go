@@ -19,7 +19,7 @@ type status struct {
 
 func newStatus() *status { return &status{ended: make(chan struct{})} }
 
-// Write adds bytes of the reports. It never returns an error.
+// Write adds bytes of the child's reports. It never returns an error.
 func (s *status) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

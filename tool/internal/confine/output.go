@@ -14,7 +14,7 @@ import (
 // pipeBytes is the maximum capacity in bytes of an unprivileged user's pipe.
 const pipeBytes = 1 << 20
 
-// output is the pipes to which a process writes, and the goroutines that read them.
+// output consists of the pipes to which a process writes, and the goroutines that read them.
 type output struct {
 	readers []*os.File
 	writers []*os.File
@@ -104,8 +104,8 @@ func rest(sink io.Writer, r *os.File, buf []byte) {
 	})
 }
 
-// drain waits until the readers have read everything. If an escaped process has a pipe open, it waits for
-// grace at most.
+// drain waits until the readers have read everything. If an escaped process has a pipe open, drain
+// waits at most the duration grace.
 func (o *output) drain(grace time.Duration) {
 	for _, r := range o.readers {
 		// Pipes of os.Pipe support deadlines. If a pipe did not, the wait would only be unbounded.

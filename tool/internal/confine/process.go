@@ -20,7 +20,7 @@ const (
 	// drainGrace is how long output is still read after a command has ended, if a background process has
 	// the output open.
 	drainGrace = 2 * time.Second
-	// exitGrace is how long a process may take to exit after its output has ended.
+	// exitGrace is how long a process may take to exit after all its output was read.
 	exitGrace = 250 * time.Millisecond
 	// lastGrace is how long output is still read after everything that can be killed is dead, if an escaped
 	// process has the output open.
@@ -157,7 +157,7 @@ func start(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-// watched is what can end a running command early.
+// watched contains what can end a running command early.
 type watched struct {
 	g       *group.Group
 	limits  group.Limits

@@ -19,9 +19,10 @@ const ownSocketsMost = 1000
 // sockets than can be hidden.
 var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and the toolchains; remove some", ownSocketsMost)
 
-// ownView lets a command see only the system, the toolchains and the workspace. It also finds the sockets
-// in these folders, because a network namespace does not hide sockets that have a path. The caches of the
-// run start empty: the user's caches are too large to be searched for sockets at each command.
+// ownView lets a command see only the system, the toolchains and the workspace. It also finds the
+// sockets in these folders, because a network namespace does not hide sockets that have a path. The
+// caches of the run are empty at first: the user's caches are too large to be searched for sockets at
+// each command.
 func (l *launch) ownView() (err error) {
 	l.policy.Own = true
 	for i := range l.policy.Caches {

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDiffTellsTheWholeChange checks that the new text results if a diff that is not cut is applied
-// to the old text.
+// TestDiffTellsTheWholeChange checks that a diff that is not cut, applied to the old text, results
+// in the new text.
 func TestDiffTellsTheWholeChange(t *testing.T) {
 	lines := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12), func(l []string) string {
 		return strings.Join(append(l, ""), "\n")

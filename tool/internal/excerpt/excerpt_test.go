@@ -81,7 +81,7 @@ func TestTextStreamDoesNotDependOnCuts(t *testing.T) {
 		})
 		got.Write(s.flush())
 
-		// Go's conversion replaces each invalid byte, as Transcript must do.
+		// Go's conversion to runes replaces each invalid byte, as Transcript must do.
 		if want := string([]rune(string(raw))); got.String() != want {
 			t.Fatalf("got %q, want %q", got.String(), want)
 		}

@@ -71,9 +71,9 @@ func FuzzGlob(f *testing.F) {
 			return
 		}
 		got := g.Match(name)
-		// The two differ for patterns with features that path.Match lacks: **, braces, [!a], names
-		// in any folder, or a leading "./". They also differ for classes with a slash, and for text
-		// that is not UTF-8.
+		// Compile and path.Match differ for patterns with features that path.Match lacks: **,
+		// braces, [!a], names in any folder, or a leading "./". They also differ for classes with a
+		// slash, and for text that is not UTF-8.
 		ours := strings.Contains(pattern, "**") || strings.ContainsAny(pattern, "{}") || strings.Contains(pattern, "[!") ||
 			strings.HasPrefix(pattern, "./") || strings.Contains(pattern, "[") && strings.Contains(name+pattern, "/")
 		if ours || strings.ToValidUTF8(pattern+name, "") != pattern+name {

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/tool/internal/shell"
 )
 
-// Names of the control groups that are created below the worker's own.
+// These are the names of the control groups that are created below the worker's own.
 const (
 	workerName    = "perdure-worker"
 	controlPrefix = "perdure-call-"

@@ -26,8 +26,8 @@ type Control struct {
 	limits Limits
 }
 
-// bound writes the limits to the files of the control group. It ignores that the file for swap is missing:
-// such a kernel does not count swap.
+// bound writes the limits to the files of the control group. If the file for swap is missing, bound
+// continues, because such a kernel does not count swap.
 func (c *Control) bound() error {
 	if c.limits.Memory > 0 {
 		if err := writeGroup(c.dir, "memory.max", strconv.FormatInt(c.limits.Memory, 10)); err != nil {

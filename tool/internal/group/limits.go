@@ -1,5 +1,5 @@
-// Package group observes, limits and kills the processes of a command. These are its process group, its
-// control group, and the processes that have left these groups.
+// Package group observes, limits and kills the processes of a command: those of its process group and
+// of its control group, and those that have left these groups.
 package group
 
 import "fmt"

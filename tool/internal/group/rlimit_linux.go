@@ -2,8 +2,9 @@ package group
 
 import "golang.org/x/sys/unix"
 
-// Rlimits returns the limits that the kernel enforces for each process, by the number of the resource. It
-// disables core files, because they may contain secrets that the process has read.
+// Rlimits returns the limits that the kernel enforces for each process. The map's keys are the numbers
+// of the resources, as in setrlimit(2). One limit disables core files, because they may contain secrets
+// that the process has read.
 func (l Limits) Rlimits() map[int]int64 {
 	return map[int]int64{unix.RLIMIT_NOFILE: l.OpenFiles, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_CORE: 0}
 }

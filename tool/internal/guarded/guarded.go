@@ -1,5 +1,5 @@
-// Package guarded finds those files in a workspace that programs outside the sandbox later run or read as
-// configuration. It compares their state before and after a command.
+// Package guarded finds the paths in a workspace that programs outside the sandbox later run or read as
+// configuration: the guarded paths. It compares their state before and after a command.
 package guarded
 
 import (
@@ -26,17 +26,20 @@ var startFiles = []string{
 	".xprofile", ".xsessionrc", ".pam_environment", ".local/bin", "bin",
 }
 
-// comparedEntries is the maximum number of entries that are compared in one guarded folder.
+// comparedEntries is the maximum number of entries of one guarded folder, such as git's hooks,
+// whose state is compared.
 const comparedEntries = 500
 
-// pathsIn returns the guarded paths in the workspace dir, whether they exist or not: the configuration and
-// hooks of git and, if dir is the home directory or a folder above it, startFiles.
+// pathsIn returns the guarded paths in the workspace dir, which programs outside the sandbox later run
+// or read, whether they exist or not. They are the configuration and hooks of git and, if dir is the
+// home directory or a folder above it, startFiles.
 func pathsIn(dir string) []string {
 	var paths []string
 	links, repos := repositories(dir)
 	paths = append(paths, links...)
 	for _, repo := range repos {
-		// A file named commondir names another folder with config and hooks.
+		// The file commondir of a worktree contains the path of another folder with config and
+		// hooks.
 		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
 			paths = append(paths, filepath.Join(repo, name))
 		}
@@ -53,8 +56,9 @@ func pathsIn(dir string) []string {
 	return paths
 }
 
-// RunsLater reports whether path, in the workspace dir, is a guarded path, lies in a guarded folder, or
-// lies in a folder named .git, where only git has to write.
+// RunsLater reports whether programs outside the sandbox may later run path or read it as
+// configuration. This is so if path is a guarded path of the workspace dir, lies in one, or lies in a
+// folder named .git, where only git has to write.
 func RunsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
@@ -62,7 +66,8 @@ func RunsLater(dir, path string) bool {
 	return slices.ContainsFunc(pathsIn(dir), func(g string) bool { return sandbox.Within(path, g) })
 }
 
-// Fixed returns the guarded paths in the workspace dir that exist and are not symlinks.
+// Fixed returns the paths in the workspace dir that programs outside the sandbox later run or read
+// as configuration (the guarded paths), if they exist and are not symlinks.
 func Fixed(dir string) []string {
 	var fixed []string
 	for _, path := range pathsIn(dir) {
@@ -73,11 +78,12 @@ func Fixed(dir string) []string {
 	return fixed
 }
 
-// Snapshot contains the states of guarded paths before a command runs. The map's keys are the
-// paths.
+// Snapshot contains the states of the guarded paths of a workspace before a command runs. The map's
+// keys are the paths.
 type Snapshot map[string]string
 
-// Take records the states of the guarded paths in the workspace dir.
+// Take records the states of the paths in the workspace dir that programs outside the sandbox later
+// run or read as configuration (the guarded paths).
 func Take(dir string) Snapshot {
 	s := Snapshot{}
 	for _, path := range pathsIn(dir) {

@@ -17,8 +17,8 @@ const (
 	modulesDepth = 4
 	// reposEntries is the maximum number of entries that the search examines.
 	reposEntries = 2000
-	// gitFileBytes is how many bytes are read at most of a file named .git or commondir, which contains the
-	// path of a git folder.
+	// gitFileBytes is the maximum number of bytes that are read of a file named .git or commondir. Such a
+	// file contains the path of a git folder.
 	gitFileBytes = 8 << 10
 )
 
@@ -86,8 +86,8 @@ func isBare(entries []os.DirEntry) bool {
 	return true
 }
 
-// git adds path, whose last element is .git. If a file or symlink is there, git also adds the folder to
-// which it leads.
+// git adds path, whose last element is .git. If path is a file or a symlink, git also adds the folder
+// to which it leads.
 func (s *repoSearch) git(path string) {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		if !slices.Contains(s.links, path) {

@@ -8,11 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// linkedEntries is how many files in the data directory are examined at most for hard links.
+// linkedEntries is the maximum number of files in the data directory that are examined for hard
+// links.
 const linkedEntries = 200
 
-// Linked returns a warning if a file that commands must not read has more than one hard link: a sandbox
-// hides only the paths that it knows. It returns "" if there is no such file.
+// Linked returns a warning if a file that commands must not read has more than one hard link, because a
+// sandbox hides only the names that it knows. It returns "" if there is no such file.
 func Linked(secrets []*File, data *File) string {
 	for _, secret := range secrets {
 		if n := secret.names(); n > 1 {

@@ -35,8 +35,8 @@ type runFolders struct {
 	dir   string
 	users int
 	used  time.Time
-	slots []bool   // which slots a command uses
-	told  []string // mechanisms that bound commands, for which the run already has an event
+	slots []bool   // slots[i] is true while a command uses the slot i
+	told  []string // values of boundBy with which First was called for this run
 }
 
 // Folders are the temporary folders for one command of a run. Commands of the same run that run at the same
@@ -161,8 +161,9 @@ func (s *Store) of(run string) (*runFolders, error) {
 	return r, nil
 }
 
-// First reports whether it is called for the first time with this run and this value of boundBy. It returns
-// false if there is no Store or run, or if the folder of the run cannot be created.
+// First reports whether it is called for the first time with this run and this value of boundBy, the
+// name of the mechanism that enforces the limits of a command. It returns false if there is no Store or
+// run, or if the folder of the run cannot be created.
 func (s *Store) First(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false
@@ -212,8 +213,8 @@ func removeAll(dir string) error {
 	return errors.Join(root.Close(), os.RemoveAll(dir))
 }
 
-// openFolders sets the mode of all folders below rel to 0700, so that their content can be removed. It
-// follows no symlink out of root.
+// openFolders sets the mode of the folder rel in root, and of all folders below it, to 0700, so that
+// their content can be removed. It follows no symlink out of root.
 func openFolders(root *os.Root, rel string) {
 	_ = root.Chmod(rel, 0o700)
 	f, err := root.Open(rel)

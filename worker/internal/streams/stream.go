@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Stream is the agent.Stream of one run or attempt: it converts the output of the code to blocks and events
-// for the server. The mutex owner.mu guards all fields.
+// Stream is the agent.Stream of one run or attempt: it converts the output of the code to blocks
+// and events for the server. The mutex owner.mu guards all fields.
 type Stream struct {
 	owner   *Streams
 	task    *perdure.TaskLease
@@ -33,18 +33,18 @@ type Stream struct {
 
 	flushing bool // whether Flush is waiting
 	waits    bool // whether sending is paused
-	failures int  // number of consecutive frames that could not be stored
+	failures int  // number of consecutive frames that the server could not store
 }
 
-// terminal is one output of a command: stdout or stderr. Its fields are the open block of the output, and
-// the bytes at its end that are an incomplete character.
+// terminal is one output of a command: stdout or stderr. It contains the open block of the output,
+// and the bytes of an incomplete character at the end of the output.
 type terminal struct {
 	block *block
 	part  []byte
 }
 
 // whole returns p with each invalid byte replaced by U+FFFD. It replaces bytes one by one, so that
-// the text does not depend on how it was split into calls.
+// the result does not depend on how the output was split into calls.
 func whole(p []byte) []byte {
 	if utf8.Valid(p) {
 		return p
@@ -214,9 +214,9 @@ func (st *Stream) truncate(t *terminal) {
 	}
 }
 
-// complete returns the characters that p completes: those of p, preceded by the incomplete character of the
-// last call. Invalid bytes are replaced. An incomplete character at the end of p is stored for the next
-// call.
+// complete returns the characters that p completes: an incomplete character at the end of the last
+// call, followed by the characters of p. Invalid bytes are replaced. An incomplete character at the
+// end of p is stored for the next call.
 func (t *terminal) complete(p []byte) []byte {
 	p = append(t.part, p...)
 	end := len(p)
@@ -290,8 +290,8 @@ func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// Leave adds block ends to the result of the next Flush. The caller uses it if a commit with the ends that
-// Flush returned was not stored.
+// Leave adds block ends to the result of the next Flush. The caller uses it if Flush has returned
+// these ends for a commit that was not stored.
 func (st *Stream) Leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package streams sends to the server what the code of a worker streams: text as blocks that grow, and
-// single events. It knows runs and attempts only by their leases.
+// Package streams sends to the server what the code of a worker streams: text as blocks that grow,
+// and single events. It knows runs and attempts only by their leases.
 package streams
 
 import (
@@ -15,33 +15,35 @@ import (
 
 const (
 	maxFrame = 64 << 10  // maximum bytes of text in one frame
-	maxBatch = 512 << 10 // approximate maximum bytes of text in one batch
+	maxBatch = 512 << 10 // approximate maximum bytes of text in one batch of frames
 	maxAhead = 4 << 20   // maximum unsent bytes of a source; its code then has to wait
 )
 
 const (
 	resendAfter = 100 * time.Millisecond
-	// tellAfter is how many batches in a row must fail before a line is logged, because an operator may
-	// have to act, for example if a disk is full.
+	// tellAfter is how many requests in a row must fail before a line is logged. An operator may
+	// have to act then, for example because a disk is full.
 	tellAfter = 20
 )
 
-// Streams sends the output of all sources of a worker to the server. A source is one run or attempt. Only
-// one batch is sent at a time, and the output that arrives meanwhile is sent in the next one, so the
-// batches grow with the load.
+// Streams sends the output of all sources of a worker to the server. A source is one run or
+// attempt. The output is sent in batches of frames; a frame is an event, or the next piece of text
+// of one block. Only one batch is sent at a time, and the output that arrives meanwhile is sent in
+// the next one, so the batches grow with the load.
 //
-// Text that continues a block waits until textPause has passed since the last batch, because the server
-// flushes its disk for each batch. All other output is sent at once, together with the text that waits.
+// Text that continues a block waits until textPause has passed since the last batch, because the
+// server flushes its disk for each batch. All other output is sent at once, together with the text
+// that waits.
 type Streams struct {
 	d         perdure.Dispatch
 	logger    *slog.Logger
 	textPause time.Duration
-	// temporary reports whether the server may accept a frame when it is sent again, after it has refused
-	// the frame with this error.
+	// temporary reports whether the server, after it has refused a frame with this error, may
+	// accept the frame when it is sent again.
 	temporary func(error) bool
 	wake      chan struct{}
-	// failures is the number of batches in a row that have failed. last is the time when the newest batch
-	// was sent. Only the goroutine of Run uses these fields.
+	// failures is the number of batches of frames in a row that have failed. last is the time when
+	// the newest batch was sent. Only the goroutine of Run uses these fields.
 	failures int
 	last     time.Time
 
@@ -49,16 +51,16 @@ type Streams struct {
 	sources map[*Stream]bool
 }
 
-// New creates a Streams. The function temporary reports whether the server may accept a frame when it is
-// sent again, after it has refused the frame with this error. The duration textPause is the minimum time
-// between two batches that only continue blocks.
+// New creates a Streams. The function temporary reports whether the server, after it has refused a
+// frame with this error, may accept the frame when it is sent again. The duration textPause is the
+// minimum time between two batches that only continue blocks.
 func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, temporary func(error) bool) *Streams {
 	return &Streams{d: d, logger: logger, textPause: textPause, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
-// Open begins a source for an attempt of a task or for a claim of an execution. The function lost is called
-// if the server says that the lease is lost. While ctx lives, a source with much unsent output makes the
-// code wait; after that, it drops output. The caller ends the source with Close.
+// Open adds a source for an attempt of a task or for a claim of an execution. The function lost is
+// called if the server says that the lease is lost. A source with much unsent output makes the code
+// wait; after the end of ctx, it drops output instead. The caller ends the source with Close.
 func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
 	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -82,7 +84,7 @@ func (s *Streams) nudge() {
 	}
 }
 
-// Run sends batches until ctx ends.
+// Run sends the output of the sources, in batches of frames, until ctx ends.
 func (s *Streams) Run(ctx context.Context) {
 	later := time.NewTimer(s.textPause)
 	defer later.Stop()
@@ -103,8 +105,8 @@ func (s *Streams) Run(ctx context.Context) {
 	}
 }
 
-// pause returns how long to wait before the next batch may be sent. It returns 0 if a source has urgent
-// output.
+// pause returns how long to wait before the next batch of frames may be sent. It returns 0 if a
+// source has output that must be sent at once.
 func (s *Streams) pause() time.Duration {
 	wait := s.textPause - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
@@ -125,8 +127,8 @@ func (s *Streams) urgent() bool {
 	return false
 }
 
-// sendOnce sends one batch and processes the replies. It reports whether there was anything to
-// send.
+// sendOnce sends one batch of frames and processes the replies. It reports whether there was
+// anything to send.
 func (s *Streams) sendOnce(ctx context.Context) bool {
 	frames, sent := s.collect()
 	if len(frames) == 0 || ctx.Err() != nil {
@@ -156,8 +158,8 @@ func (s *Streams) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// collect returns the frames of the next batch, and for each frame its block. The batch has at most one
-// frame of each block, and the blocks of a source are in order.
+// collect returns the frames of the next batch, and the block of each frame. The batch has at most
+// one frame of each block, and the blocks of a source are in order.
 func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +180,7 @@ func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	return frames, sent
 }
 
-// settle marks the blocks of a batch as no longer being sent.
+// settle marks the blocks in sent, whose frames have got their replies, as no longer being sent.
 func (s *Streams) settle(sent []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,8 +236,8 @@ func (b *block) key() perdure.BlockKey {
 	return perdure.BlockKey{Attempt: b.stream.agent.Fence, Block: b.number}
 }
 
-// acknowledge applies the server's reply r to the frame f, which belongs to the block b. The caller has
-// locked the owner's mu.
+// acknowledge applies the server's reply r to the frame f of the block b. The caller has locked the
+// owner's mu.
 func (st *Stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	if r.Err != nil && st.owner.temporary(r.Err) {
 		st.putOff(r.Err)
@@ -274,9 +276,9 @@ func (st *Stream) end(b *block) {
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen removes blocks whose text the server has completely, and that only have to be closed. It does
-// so only while Flush waits, because the commit with Flush's result closes these blocks. The caller has
-// locked the owner's mu.
+// leaveOpen removes blocks that only have to be closed, because the server already has all their
+// text. It does so only while Flush waits, because the commit with Flush's result closes these
+// blocks. The caller has locked the owner's mu.
 func (st *Stream) leaveOpen() {
 	if !st.flushing {
 		return
@@ -289,8 +291,9 @@ func (st *Stream) leaveOpen() {
 	}
 }
 
-// putOff makes a source wait for resendAfter, because the server could not store one of its frames. The
-// bytes of that frame are then sent again. Other sources do not wait. The caller has locked the owner's mu.
+// putOff makes a source wait for resendAfter, because the server could not store one of its frames.
+// After that, the bytes of the frame are sent again. Other sources do not wait. The caller has
+// locked the owner's mu.
 func (st *Stream) putOff(err error) {
 	if st.waits {
 		return
@@ -310,8 +313,8 @@ func (st *Stream) putOff(err error) {
 // errClosed is the error of a source after Streams.Close.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")
 
-// logOf returns a logger whose lines have the execution and the attempt of the task or, if task is nil, the
-// fence of the agent's lease.
+// logOf returns a logger whose lines name the execution and the attempt of the task. If task is
+// nil, they name the execution and the fence of the agent's lease.
 func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
 	if task != nil {
 		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)

@@ -25,7 +25,7 @@ type shown struct {
 	refuse *perdure.Error
 	away   bool
 	bad    []string
-	// onAppend, if set, is called while a batch is being sent.
+	// onAppend, if set, is called while a batch of frames is being sent.
 	onAppend func()
 }
 
@@ -72,7 +72,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	return replies, nil
 }
 
-// close closes the blocks whose stored length equals the length in ends, as a commit does.
+// close closes the blocks whose stored lengths equal those in ends, as a commit does.
 func (s *shown) close(ends []perdure.BlockEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,8 +283,8 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// TestFlushOfASourceThatGoesOn checks that Flush returns even if the source adds an event with
-// every batch.
+// TestFlushOfASourceThatGoesOn checks that Flush returns even if the source adds an event each time
+// frames are sent.
 func TestFlushOfASourceThatGoesOn(t *testing.T) {
 	s, st := newShown(t, t.Context())
 	var over atomic.Bool
@@ -317,8 +317,8 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 	s.want(t)
 }
 
-// TestSourceThatIsFarAhead checks a source that is more than maxAhead bytes ahead of an unavailable
-// server. It waits until its context ends, and then drops output.
+// TestSourceThatIsFarAhead checks a source that has more than maxAhead unsent bytes while the
+// server is unavailable. It waits until its context ends, and then drops output.
 func TestSourceThatIsFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -355,9 +355,9 @@ func TestSourceThatIsFarAhead(t *testing.T) {
 	})
 }
 
-// TestTextThatGoesOnIsGathered checks ten sources with 50 chunks per second each. They cause about
-// 40 batches per second instead of 500. The first chunk and the end of a block, and events, are
-// sent at once.
+// TestTextThatGoesOnIsGathered checks that text of ten sources, each with 50 chunks per second, is
+// sent in about 40 requests per second instead of 500. The first chunk and the end of a block, and
+// events, are sent at once.
 func TestTextThatGoesOnIsGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -415,8 +415,8 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 }
 
 // TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no frame to close a block whose
-// text the server has completely, because the next commit closes the block. If a frame that closes
-// it was sent before, or the close has a reason, a frame is needed.
+// text the server already has, because the next commit closes the block. A frame is needed if one
+// that closes the block was sent before, or if the close has a reason.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *Stream)
@@ -447,9 +447,9 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	}
 }
 
-// TestACloseThatFailsIsLeftToTheNextCommit checks that Flush waits for a frame that is being sent
-// to close a block. If that frame fails, Flush returns the block's length, so that the next commit
-// closes the block.
+// TestACloseThatFailsIsLeftToTheNextCommit checks that Flush waits while a frame that closes a
+// block is being sent. If that frame fails, Flush returns the block's length, so that the next
+// commit closes the block.
 func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := newShown(t, t.Context())

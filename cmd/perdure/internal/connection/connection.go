@@ -41,7 +41,8 @@ func (conn *Conn) Offline() bool { return conn.own != nil || conn.reading }
 // Close ends the connection, and the server in this process if there is one.
 func (conn *Conn) Close() error { return conn.close() }
 
-// ConnectTimeout is the time for which a command waits for an owner that is starting or stopping.
+// ConnectTimeout is the time for which a command waits while the process that owns the data directory
+// starts or stops.
 const ConnectTimeout = 10 * time.Second
 
 // Connect connects to the server that the flags select. If no process owns the data directory, this

@@ -49,8 +49,8 @@ func readSignals(ctx context.Context, c *client.Client, x *perdure.Execution) (k
 	return k, err
 }
 
-// names returns the names of the signals, those that are awaited first. Patterns of names are left
-// out.
+// names returns the names of the signals. The names of awaited signals come first. Patterns of names
+// are left out.
 func (k knownSignals) names() []string {
 	names := slices.Clone(k.awaited)
 	for _, s := range k.specs {

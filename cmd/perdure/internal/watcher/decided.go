@@ -14,8 +14,8 @@ import (
 // errDecided ends the reading of an answer, because the question is decided.
 var errDecided = errors.New("the question is decided")
 
-// whileOpen returns a context that ends with errDecided when the log has the end of the question, or
-// of the run. stop releases it.
+// whileOpen returns a context that ends with errDecided when the log contains the event that the
+// question was decided, or that the run has ended. stop releases it.
 func (w *Watcher) whileOpen(ctx context.Context, id uuid.UUID) (open context.Context, stop func()) {
 	open, cancel := context.WithCancelCause(ctx)
 	c, cursor := w.Client, w.Cursor
