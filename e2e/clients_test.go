@@ -212,8 +212,8 @@ func (s *clientDeployment) runScript(script []string) map[string]observation {
 	return sights
 }
 
-// nodeOfClients returns the Node.js in which the clients run. It is the one from their own
-// packages, if that exists for this machine.
+// nodeOfClients returns the path of the Node.js in which the clients run. If the clients' packages
+// contain a Node.js for this machine, it returns that one.
 func nodeOfClients(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("clients/node_modules/openai/package.json"); err != nil {

@@ -31,8 +31,8 @@ func compactionOver(t *testing.T, w wire) {
 	answer := func(words string, in int) fixture { // its thinking is not sent after the compaction
 		return fixture{Response: turn{Thinking: "I know.", Text: words, Usage: tokens(in, 10)}, ChunkSize: 12}
 	}
-	// Adjacent messages of the user are sent to Anthropic's API as one message, and a fixture matches any
-	// question in it. The fixture for the newest question therefore comes first.
+	// Anthropic's API receives adjacent messages of the user as one message, so one message may
+	// contain several questions. The fixture for the newest question therefore comes first.
 	later := []fixture{answer("Answer three.", 3000), answer("Answer two.", 3000), answer("Answer one.", 7000)}
 	for i := range later {
 		later[i].Match.UserMessage = fmt.Sprint("Question ", 3-i)

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// marked is a word that is in every content of the script privately, and in no name.
+// marked is a word that occurs in every content of the script "privately", and in no name.
 const marked = "zebracrossing"
 
 // privately is the script of a conversation of two messages. Its bash calls append marks to the file
@@ -361,8 +361,8 @@ func samePages(t *testing.T, what string, want, got []client.Event) {
 	}
 }
 
-// withoutEntries returns events with only the positions of entries, because the content of entries
-// depends on the mode.
+// withoutEntries returns a copy of events in which events about entries have no data, because their
+// data depends on the mode.
 func withoutEntries(events []client.Event) []client.Event {
 	places := slices.Clone(events)
 	for i, e := range places {
@@ -387,8 +387,8 @@ func sameReading(t *testing.T, followed, paged []client.Event) {
 	}
 }
 
-// withHeads returns events with only the members of entries that do not depend on where content is
-// stored.
+// withHeads returns a copy of events in which events about entries have only some of their members:
+// those that do not depend on where content is stored.
 func withHeads(events []client.Event) []client.Event {
 	heads := slices.Clone(events)
 	for i, e := range heads {

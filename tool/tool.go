@@ -62,6 +62,13 @@ type Call struct {
 
 // Event is an event that the built-in tools emit. Paths are relative to the workspace and use
 // slashes. The types of events are:
+//
+//   - file_read, file_write: a path.
+//   - artifact: a path and an action, created or modified.
+//   - tool.confined, tool.unconfined: how bash is confined (Fence), what that does not prevent
+//     (Note), and what enforces the limits of memory and processes (Limits).
+//   - tool.guarded_change: the paths that a command changed and that programs outside the sandbox
+//     later run or read as configuration.
 type Event struct {
 	Type   string   `json:"type"`
 	Path   string   `json:"path,omitempty"`

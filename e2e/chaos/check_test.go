@@ -152,7 +152,8 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// second gives a tool call a second task: the one of the call named other.
+// second changes the log so that the tool call named call has two tasks: its own, and the task of
+// the call named other.
 func (r *Run) second(call, other string) {
 	for i := range r.Log {
 		if r.Log[i].Call == other {

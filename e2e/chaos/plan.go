@@ -43,7 +43,7 @@ const (
 	JumpWorker Kind = "jump worker"
 )
 
-// Fault is one fault that the suite causes, at a time of the plan.
+// Fault is one planned fault.
 type Fault struct {
 	Kind Kind          `json:"kind"`
 	At   time.Duration `json:"at"`  // since the start of the plan
