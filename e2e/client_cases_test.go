@@ -332,8 +332,8 @@ func perdureTools(s observation, all []*exchange) string {
 	)
 }
 
-// constantItems checks that each turn has the same kinds of output items, and that the number of
-// input items grows by the same number from turn to turn.
+// constantItems checks that each turn has the same kinds of output items. It also checks that the
+// number of input items grows by the same amount from turn to turn.
 func constantItems(s observation, all []*exchange) string {
 	var texts []string
 	for i := range turnsOfTen {

@@ -46,9 +46,9 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	return texts, rest
 }
 
-// Distinct returns messages in which all tool calls have different ids. A stored conversation may use
-// an id again after the first call with it has its result, but providers refuse that. Distinct renames
-// the later call and its result, in copies of the messages.
+// Distinct returns messages in which all tool calls have different ids. In a stored conversation, a
+// call may have the id of an earlier call that already has its result, but providers refuse that.
+// Distinct gives the later call and its result a new id, in copies of the messages.
 func Distinct(messages []perdure.Message) []perdure.Message {
 	seen := map[string]bool{}
 	out := messages

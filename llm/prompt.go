@@ -42,9 +42,9 @@ type PromptHash struct {
 	markAt int    // the number of messages after which the next mark follows
 }
 
-// Of returns the same as PromptOf(r), but hashes only new messages. same is the number of messages at
-// the beginning of r that were also in the last call of Of; the caller guarantees that they are
-// unchanged.
+// Of returns the same as PromptOf(r), but hashes only new messages. The parameter same says how
+// many messages at the beginning of r were also at the beginning of the request in the previous
+// call of Of. The caller guarantees that they are unchanged.
 func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	p := Prompt{Messages: len(r.Messages)}
 	head, err := promptHead(r)

@@ -194,7 +194,8 @@ func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	return utf8.AppendRune(out, markOf(half)), n
 }
 
-// couldBeLow reports whether the text, which may be incomplete, can begin with an escape.
+// couldBeLow reports whether the second half of a surrogate pair may follow: whether the rest of
+// the text, which may be incomplete, is empty or begins with a backslash.
 func couldBeLow(text []byte) bool { return len(text) == 0 || text[0] == '\\' }
 
 // escapeAt parses the escape at the beginning of text. half is the half of a surrogate pair that the
