@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// backgroundPart is the part of the threshold at which a summary is begun in the background: with a
-	// threshold of 75 % of the window, at 60 %.
+	// backgroundPart is a fraction of the threshold. When the context has this size, a summary is
+	// begun in the background. With a threshold of 75 % of the window, this is 60 % of the window.
 	backgroundPart = 0.8
 	// backgroundPriority is the priority of the task that writes a summary in the background. It is
 	// lower than the priority of other tasks, because nothing waits for that summary.

@@ -24,8 +24,8 @@ const (
 	last         = backgroundAt + 2
 )
 
-// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The calls of the tool
-// look with the given numbers wait until the test lets them continue.
+// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The parameter stops
+// has the numbers of those calls of the tool "look" that wait until the test lets them continue.
 func heldWorkerPool(t *testing.T, parked int, script string, stops ...int) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
 	s := emptyWorkerPool(t, script)

@@ -67,7 +67,7 @@ func TestCompactOptionAt(t *testing.T) {
 }
 
 // TestCompactOptionTarget checks that a compaction keeps fewer of the newest turns with a small
-// Target than with a large one, and never none.
+// Target than with a large one, but at least one turn.
 func TestCompactOptionTarget(t *testing.T) {
 	kept := func(target float64) int {
 		s, n, x := looked(t, react.CompactOptions{Target: target}, perdure.AgentConfig{})

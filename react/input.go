@@ -188,9 +188,10 @@ func (l *loop) skip(calls []call) error {
 // copyBytes is the approximate number of bytes of entries in one commit of copyFrom.
 const copyBytes = 1 << 20
 
-// copyFrom copies the path of the earlier execution whose conversation this one continues, if its input
-// names one. It returns the calls in that path that have no result. The id of each copy is derived from
-// this execution's id and the id of the copied entry. Tool calls keep their ids, which the client knows.
+// copyFrom copies the path of the earlier execution whose conversation this one continues, if this
+// execution's input names one. It returns the calls in that path that have no result. The id of
+// each copy is derived from this execution's id and the id of the copied entry. Tool calls keep
+// their ids, which the client knows.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {

@@ -326,9 +326,9 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	return err
 }
 
-// modelFailed ends the response with an error that clients see, or calls tooLong if the context was too
-// long. A one-shot run then fails. Any other run calls the model again after a message of the user or a
-// retry signal.
+// modelFailed ends the response with an error that clients see. A one-shot run then fails; any
+// other run calls the model again after a message of the user or a retry signal. But if the context
+// was too long, modelFailed calls tooLong instead.
 func (l *loop) modelFailed(failure error) error {
 	if perdure.CodeOf(failure) == tooLongCode {
 		return l.tooLong(failure)

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// states defines which versions of the stored state this program can load. If a change of the type state
-// makes an older state unreadable, it needs the next version and a migration.
+// states defines which versions of the stored state this program can load. If a change of the type
+// state makes an older state unreadable, that change needs the next version and a migration.
 var states = agent.DefineState[state](1)
 
 // state is what the react agent stores in a checkpoint. Its size does not depend on the length of the
@@ -24,8 +24,8 @@ type state struct {
 	ResponseCalls int `json:"responseCalls,omitempty"`
 	// Pending is the turn for whose tasks the loop waits; nil between turns.
 	Pending *pending `json:"pending,omitempty"`
-	// Idle says that the response has ended. StopReason and Text then describe how it ended, and Error and
-	// ErrorCode the failure of the model, if it failed.
+	// Idle says that the response has ended. StopReason and Text then say how it ended. If the
+	// model failed, Error and ErrorCode describe that failure.
 	Idle       bool               `json:"idle"`
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Error      string             `json:"error,omitempty"`

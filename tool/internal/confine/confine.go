@@ -102,9 +102,9 @@ func joined(note, clause string) string {
 	return note + "; " + clause
 }
 
-// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the filter
-// works. If c requires Unix sockets or a network of a command's own, or no network, and this cannot be had
-// without Landlock and bubblewrap, the result refuses all commands.
+// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the
+// filter works. The result refuses all commands if c requires something that is then impossible:
+// Unix sockets or a network of the command's own, or, if the filter does not work, no network.
 func unconfined(c Confinement, note string) Confinement {
 	c.Method, c.Note = sandbox.NotConfined, note
 	if c.OwnSockets {

@@ -57,8 +57,8 @@ func pathsIn(dir string) []string {
 }
 
 // RunsLater reports whether programs outside the sandbox may later run path or read it as
-// configuration. This is so if path is a guarded path of the workspace dir, lies in one, or lies in a
-// folder named .git, where only git has to write.
+// configuration. It returns true if path is a guarded path of the workspace dir or lies in one. It
+// also returns true if path lies in a folder named .git, because only git has to write there.
 func RunsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
