@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// disk is a small separate volume: a tmpfs in a mount namespace. Root may create it directly, other
-// users in a user namespace. It exists as long as its holder process.
+// disk is a small separate volume: a tmpfs in a mount namespace. Root may create the namespace
+// directly, and other users in a user namespace. The disk exists as long as its holder process.
 type disk struct {
 	t      *testing.T
 	dir    string // mount point inside the namespace

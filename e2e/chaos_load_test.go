@@ -277,7 +277,7 @@ func (l *load) over() <-chan struct{} {
 	return over
 }
 
-// sorted returns the sent signals by sender, with each sender's in order.
+// sorted returns the sent signals, sorted by sender. The signals of one sender keep their order.
 func (r *loadRun) sorted() []chaos.Sent {
 	return slices.SortedStableFunc(slices.Values(r.sent), func(a, b chaos.Sent) int { return a.Sender - b.Sender })
 }

@@ -55,8 +55,8 @@ var (
 	}
 )
 
-// Kinds of faults. Faults that only the long form uses take a server longer to recover than the
-// short form allows, or need a program that takes long to build.
+// Kinds of faults. Some faults occur only in the long form: a server needs more time to recover
+// from them than the short form allows, or the program that they need takes long to build.
 var (
 	processFaults = []chaos.Kind{
 		chaos.KillServer, chaos.KillWorker, chaos.StopServer, chaos.StopWorker,

@@ -95,8 +95,9 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	})
 }
 
-// checkCompacted checks that the conversation was compacted once, that each question is stored once and is
-// in no request twice, and that the requests after the compaction begin with the summary.
+// checkCompacted checks that the conversation was compacted once, and that each question is stored
+// once and is in no request twice. It also checks that the requests after the compaction begin with
+// the summary.
 func (s *deployment) checkCompacted(id uuid.UUID, calls []modelCall) {
 	s.t.Helper()
 	lines := plain(s.transcript(id))

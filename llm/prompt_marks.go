@@ -3,9 +3,9 @@ package llm
 // markChars is the number of characters of each shortened hash in Prompt.Marks.
 const markChars = 8
 
-// nextMark returns the number of messages at which the next mark is made. messages is the number at the
-// last mark. Each of the first 16 messages has a mark; after that, the distance is an eighth of the
-// number of messages.
+// nextMark returns the number of messages after which the next mark is made. The parameter messages
+// is that number for the last mark. Each of the first 16 messages has a mark. After that, the
+// distance to the next mark is an eighth of the number of messages.
 func nextMark(messages int) int { return messages + max(1, messages/8) }
 
 // mark adds a mark if one is due after the messages that were added so far.

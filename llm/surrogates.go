@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// The constants below define marks for halves of surrogate pairs. In JSON, a character beyond U+FFFF is
-// two escapes (a surrogate pair), and providers may split their deltas between them. Each delta is its
-// own JSON text, and every decoder replaces half of a pair with U+FFFD (RFC 8259, section 8.2). So the
-// halves are marked before an SDK decodes them: each is replaced by a character of private use plane
-// 16. A joiner converts them back to characters. A real character of that range is marked as its own
-// two halves, so the marks are unambiguous.
+// The constants below define marks for halves of surrogate pairs. JSON may write a character beyond
+// U+FFFF as two escapes (a surrogate pair), and a provider may send the two escapes in different
+// deltas. Each delta is a JSON text of its own, and every decoder replaces half of a pair with
+// U+FFFD (RFC 8259, section 8.2). So each half is replaced by a mark, a character of private use
+// plane 16, before an SDK decodes the delta. A joiner later replaces two marks by their character.
+// If a text contains a real character of that plane, the character is replaced by two marks as
+// well, so the marks are unambiguous.
 const (
 	firstHalf = 0xD800 // the first half in Unicode
 	lastHalf  = 0xDFFF

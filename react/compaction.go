@@ -23,8 +23,9 @@ type compaction struct {
 	Model  perdure.ModelConfig      `json:"model"`
 	Writer *perdure.ModelConfig     `json:"writer,omitempty"`
 	Record perdure.CompactionRecord `json:"record"`
-	// Partial says that the summary covers only a part of what has to be covered, because all of it would
-	// not fit into the window of the model that writes. Another compaction follows.
+	// Partial says that the summary covers only a part of the entries that it should cover, because
+	// all of them would not fit into the window of the model that writes it. Another compaction
+	// follows.
 	Partial bool `json:"partial,omitempty"`
 	// Instructions are the client's instructions about the content of the summary.
 	Instructions string `json:"instructions,omitempty"`
@@ -149,10 +150,11 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: why})
 }
 
-// tooLong handles a model call that the provider refused because its context is too long. If a summary
-// is being written in the background, tooLong waits for the summary and calls the model again.
-// Otherwise it begins a compaction. It ends the response if the settings forbid compaction, if this
-// turn has already had a compaction for this reason, or if there is nothing that a summary could cover.
+// tooLong handles a model call that the provider refused because its context is too long. If a
+// summary is being written in the background, tooLong waits for the summary and calls the model
+// again. Otherwise it begins a compaction. It ends the response instead if the settings forbid
+// compaction, if this turn has already had a compaction for this reason, or if a summary would
+// cover nothing.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
 	if l.st.Compaction != nil {

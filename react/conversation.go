@@ -34,7 +34,7 @@ type conversation struct {
 	bytes    int
 }
 
-// source is the data of an entry from which its message was decoded.
+// source is the data of an entry that determines its decoded message.
 type source struct {
 	role    perdure.Role
 	content json.RawMessage

@@ -102,8 +102,8 @@ type call struct {
 	Edited string `json:"edited,omitempty"`
 }
 
-// next returns the number of calls in the next group: one call of a tool with Barrier, or all calls before
-// the next such call or the next call of a client tool.
+// next returns the number of calls in the next group. A group is one call of a tool with Barrier,
+// or else all calls before the next call of a tool with Barrier or of a client tool.
 func (p *pending) next() int {
 	rest := p.Calls[p.Done:]
 	if len(rest) == 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// tools runs the next group of the turn's calls, and stores the results in the order of the calls. A
-// group is one call of a tool with Barrier, or all calls up to the next such call or the next call of a
-// client tool. If a message of the user has arrived, tools instead skips the calls that have not begun.
-// If only calls of client tools remain, it ends the response.
+// tools runs the next group of the turn's calls, and stores the results in the order of the calls.
+// A group is one call of a tool with Barrier, or else all calls before the next call of a tool with
+// Barrier or of a client tool. If a message of the user has arrived, tools instead skips the calls
+// that have not begun. If only calls of client tools remain, it ends the response.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {

@@ -153,9 +153,9 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 	return false
 }
 
-// mayThink reports whether the conversation allows a model with a reasoning budget to reason. An
-// assistant message with tool calls must begin with the model's own reasoning. That reasoning is
-// missing after a change of the model or of the level.
+// mayThink reports whether a model with a reasoning budget may reason in this conversation. The API
+// requires that an assistant message with tool calls begins with the model's own reasoning. After a
+// change of the model or of the level, that reasoning is missing.
 func mayThink(messages []anthropic.MessageParam) bool {
 	for i := 1; i < len(messages); i++ {
 		content := messages[i-1].Content

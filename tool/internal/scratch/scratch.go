@@ -39,8 +39,9 @@ type runFolders struct {
 	told  []string // values of boundBy with which First was called for this run
 }
 
-// Folders are the temporary folders for one command of a run. Commands of the same run that run at the same
-// time share Dir, but each has a Slot of its own. Both folders exist as long as the run.
+// Folders are the temporary folders for one command of a run. All commands of a run share Dir.
+// Commands that run at the same time each have a Slot of their own. Both folders exist as long as
+// the run.
 type Folders struct {
 	Dir, Slot string
 	Release   func()
