@@ -15,7 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// goClient runs a case with the official Go client.
+// goClient runs one case with the official Go client.
 type goClient struct {
 	clientCase
 	client openai.Client

@@ -61,7 +61,7 @@ func compactionOver(t *testing.T, w wire) {
 	s.checkCompacted(id, mock.calls())
 }
 
-// has reports whether the follower has received an event of the type whose data contains the words.
+// has reports whether the follower has received an event of this type with these words in its data.
 func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 	f.note(func() {
 		for _, e := range f.events {

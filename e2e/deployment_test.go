@@ -259,7 +259,7 @@ func (s *deployment) read(name string) string {
 	return string(raw)
 }
 
-// within returns a context that ends after five minutes. It is for a goroutine of a test that waits
+// within returns a context that ends after five minutes. It is for goroutines in which a test waits
 // for something.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

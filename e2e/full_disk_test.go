@@ -125,7 +125,8 @@ func (c *smallDiskServer) add() (uuid.UUID, error) {
 }
 
 // filled adds runs until two in a row are refused for lack of space, and returns the runs that were
-// accepted. One refusal is not enough, because it may free space.
+// accepted. After a single refusal another run may still fit, because a refused write may free
+// space.
 func (c *smallDiskServer) filled() (runs []uuid.UUID) {
 	c.t.Helper()
 	refused := 0

@@ -50,7 +50,8 @@ func newModuleUser(t *testing.T, proxy string) moduleUser {
 	)}
 }
 
-// runGo runs the go command in a folder. variable is one additional environment variable, as NAME=value.
+// runGo runs the go command in a folder. The parameter variable is one more environment variable,
+// as NAME=value.
 func (u moduleUser) runGo(t *testing.T, dir, variable string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)

@@ -92,9 +92,10 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Turns returns the messages in the order in which a request contains them. For consecutive tool
-// results it yields only the first message, together with all the results, in the order of the tool
-// calls in the message before. Results for which that message has no call come last.
+// Turns returns the messages in the order in which a request contains them. For consecutive
+// messages with tool results, it yields only the first of them, together with the results of all.
+// The results are in the order of the tool calls in the message before. Results for which that
+// message has no call come last.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
 	return func(yield func(perdure.Message, []perdure.Part) bool) {
 		for i := 0; i < len(messages); {

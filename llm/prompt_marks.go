@@ -42,9 +42,10 @@ func (p Prompt) ChangeFrom(earlier Prompt) PromptChange {
 	return c
 }
 
-// ChangeWithin compares the marks of both prompts, up to the given number of messages. differs
-// reports whether they show a difference in the head or in one of these messages; c says where.
-// Without a difference, c.From is the number of messages that are known to be equal.
+// ChangeWithin compares the marks of both prompts, up to the given number of messages. The result
+// differs says whether the marks show a difference in the head or in one of these messages, and c
+// says where. If there is no difference, c.From is the number of messages that are known to be
+// equal.
 func (p Prompt) ChangeWithin(earlier Prompt, messages int) (c PromptChange, differs bool) {
 	for at := 0; at <= messages; at = nextMark(at) {
 		mine, rest := cutMark(p.Marks)

@@ -37,8 +37,8 @@ func halfOf(r rune) rune {
 // called in the order of the texts.
 type joiner struct{ held rune }
 
-// join returns the text with its marked halves joined to characters. It withholds a half at the end of
-// the text until the next call.
+// join returns the next text of the part. It replaces each two marked halves by their character. A
+// half at the end of the text is withheld until the next call.
 func (j *joiner) join(text string) string {
 	if j.held == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r >= firstMark }) {
 		return text

@@ -127,10 +127,10 @@ func (l *loop) threshold(m perdure.ModelConfig) int {
 	return int(float64(limits.Window-output) * l.compactionConfig().Threshold())
 }
 
-// compactFor begins the compaction that a client requested with the signal s. If a summary is already
-// being written in the background, compactFor awaits that summary, unless the signal has instructions:
-// it then drops that summary and begins another compaction. If there is nothing to compact, or the
-// client still has to answer a tool call, it emits an event that says so.
+// compactFor begins the compaction that a client requested with the signal s. If a summary is
+// already being written in the background, compactFor awaits it. But if the signal has
+// instructions, compactFor drops that summary and begins another compaction. If there is nothing to
+// compact, or the client still has to answer a tool call, it emits an event that says so.
 func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, err error) {
 	var r perdure.CompactionRequest
 	if err := json.Unmarshal(s.Value, &r); err != nil || r.Check() != nil {

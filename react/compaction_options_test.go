@@ -20,7 +20,7 @@ func compacting(o react.CompactOptions) func(*workerSetup) {
 	return func(c *workerSetup) { c.Compact = o }
 }
 
-// looked runs 24 turns that call the tool look for 1,500 bytes, in a window of 8,000 tokens. It
+// looked runs 24 turns that each ask the lookTool for 1,500 bytes, in a window of 8,000 tokens. It
 // returns the worker pool, its model and the execution.
 func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, more ...func(*workerSetup)) (*workerPool, *windowModel, *perdure.Execution) {
 	t.Helper()

@@ -160,8 +160,9 @@ func (p planner) keptTokens() int {
 	return min(maxKeptTokens, p.limits.Window/4)
 }
 
-// textBytes returns the maximum number of bytes that a compaction leaves of a tool result or of arguments
-// that it keeps. In the request for a summary, this limit applies to every text.
+// textBytes returns the maximum number of bytes to which a compaction cuts a tool result, or the
+// arguments of a call, that it keeps. In the request for a summary, this limit applies to every
+// text.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
 // begins reports whether a turn begins at the piece: it is an answer of the model, or a message.
@@ -221,8 +222,8 @@ func (p planner) pinned(pieces []piece) []uuid.UUID {
 	room, user := min(maxPinnedTokens, p.limits.Window/8), false
 	pinned := []uuid.UUID{}
 	for _, c := range pieces {
-		// The pieces before an earlier compaction are pinned already. After it, no message of the user is
-		// the first one.
+		// The pieces before an earlier compaction are pinned already. A message of the user after
+		// it does not count as the user's first message.
 		user = user || c.Entry.Type == perdure.EntryCompaction
 		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
 		user = user || first

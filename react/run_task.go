@@ -207,8 +207,8 @@ func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (ended
 	return r, nil
 }
 
-// with returns the conversation extended by turns, whose first element is the newest. The result is the
-// conversation before the model call with this id.
+// with returns the conversation m, followed by the given turns. The first element of turns is the
+// newest turn. The result is the conversation before the model call with this id.
 func (m *runMessages) with(id uuid.UUID, turns []endedTurn) (*runMessages, error) {
 	next := &runMessages{task: id, record: m.record, messages: slices.Clip(m.messages), bytes: m.bytes}
 	for _, t := range slices.Backward(turns) {

@@ -62,8 +62,9 @@ type state struct {
 	// BackgroundFrom is the estimated context size, in tokens, at which a summary is next written in the
 	// background. It is set after a compaction.
 	BackgroundFrom int `json:"backgroundFrom,omitempty"`
-	// TooLong is the number of the turn for which a compaction has begun because the provider refused the
-	// turn's context as too long, plus one. It is 0 if there is no such turn.
+	// TooLong identifies the turn whose context the provider refused as too long, and for which a
+	// compaction has begun: it is the number of the turn, plus one. It is 0 if there is no such
+	// turn.
 	TooLong int `json:"tooLong,omitempty"`
 }
 

@@ -55,8 +55,8 @@ func (l *loop) tools() error {
 	return nil
 }
 
-// skipRest stores a result for each call of the turn that has not begun, which says that the call was
-// skipped, and ends the turn.
+// skipRest stores the result "skipped" for each call of the turn that has not begun, and ends the
+// turn.
 func (l *loop) skipRest() error {
 	p := l.st.Pending
 	l.st.Pending = nil

@@ -26,7 +26,7 @@ type entry struct {
 	// placeholder before the real arguments.
 	empty string
 	// again is a fragment that repeated the name of the call after the call's arguments were
-	// complete. If more arguments follow, again was the beginning of another call.
+	// complete. If more arguments follow, the fragment again was the beginning of another call.
 	again *fragment
 }
 

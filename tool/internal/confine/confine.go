@@ -54,8 +54,8 @@ type Confinement struct {
 	// Note says what the confinement does not prevent, or why there is no confinement.
 	Note string
 	// Mounts makes the command run in a mount namespace in which an empty folder covers the data
-	// directory. Without Mounts, bubblewrap covers the data directory, and Landlock grants every
-	// path except the data directory one by one.
+	// directory. Without Mounts, there are two cases. Bubblewrap itself covers the data directory.
+	// Landlock grants access to one path after another, but not to the data directory.
 	Mounts bool
 	// Child makes the command start through a sandbox child: a second process of this program, which
 	// confines itself and becomes the command.
