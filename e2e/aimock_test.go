@@ -49,7 +49,8 @@ type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`
 		TurnIndex   *int   `json:"turnIndex,omitempty"`
-		// ToolResult matches whether a tool result follows the user's last message.
+		// ToolResult, if set, says whether a tool result must follow the user's last message (true)
+		// or must not (false).
 		ToolResult *bool `json:"hasToolResult,omitempty"`
 	} `json:"match"`
 	Response turn `json:"response"`

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// clockFile is the environment variable with the path of the file that contains the offset of a
-// process's clock.
+// clockFile is an environment variable of a process. It contains the path of the file with the
+// offset of the process's clock.
 const clockFile = "CHAOS_CLOCK"
 
-// movedTime is added to package time of the program with the adjustable clock.
+// movedTime is Go code that is added to package time of the program with the adjustable clock.
 const movedTime = `package time
 
 import (

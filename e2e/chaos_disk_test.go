@@ -43,7 +43,7 @@ func (d *disk) enter() []string {
 	return enter
 }
 
-// outside returns the path of a file of the disk for programs outside the namespace.
+// outside returns the path by which programs outside the namespace reach a file on the disk.
 func (d *disk) outside(name string) string {
 	return filepath.Join("/proc", fmt.Sprint(d.holder.cmd.Process.Pid), "root", d.dir, name)
 }

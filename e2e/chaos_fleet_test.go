@@ -326,7 +326,7 @@ func (f *fleet) web() *http.Client {
 	}}
 }
 
-// database runs a query without the servers and proxies.
+// database calls work with a connection to the database that goes through no server and no proxy.
 func (f *fleet) database(ctx context.Context, work func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, f.cluster.URL("postgres"))
 	if err != nil {

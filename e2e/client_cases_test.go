@@ -132,7 +132,8 @@ func tenTurns() string {
 // dot is a PNG of one pixel.
 const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// clientCases returns the cases. A client runs those whose field only is empty or names it.
+// clientCases returns the cases. A client runs a case if the field only of the case is empty or
+// contains the client's name.
 func clientCases() []clientCase {
 	var all []clientCase
 	for _, mode := range []string{"default", "stateless", "stateful", "conversation", "session"} {

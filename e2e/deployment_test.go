@@ -200,7 +200,8 @@ func (s *deployment) ended(id uuid.UUID) *perdure.Execution {
 	return s.until(id, "the run ends", func(x *perdure.Execution) bool { return x.Status.Terminal() })
 }
 
-// count returns the number of entries of a role on the path, or -1 if the server does not answer.
+// count returns the number of entries of a role on the run's path, or -1 if the server does not
+// answer.
 func (s *deployment) count(id uuid.UUID, role perdure.Role) int {
 	n := 0
 	for e, err := range s.Entries(s.t.Context(), id) {

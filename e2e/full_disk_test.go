@@ -96,7 +96,8 @@ func (c *smallDiskServer) files() map[string][]byte {
 	return all
 }
 
-// idle registers a worker for a kind of agent. The worker then takes no work.
+// idle registers a worker for a kind of agent, so that runs of this kind can be created. The worker
+// takes no work.
 func (c *smallDiskServer) idle(kind string) {
 	c.t.Helper()
 	worker := uuid.New()

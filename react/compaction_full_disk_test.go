@@ -139,8 +139,8 @@ func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 }
 
 // wholeOrNothing checks that the entry of the compaction, its record and its event are stored
-// together or not at all. The run may still be running, because no commit may have needed the write
-// that failed: the store also writes zeros ahead of its log. wholeOrNothing therefore reads the
+// together or not at all. The run may still be running: if the failed write was one of the zeros
+// that the store writes ahead of its log, no commit needed it. wholeOrNothing therefore reads the
 // entries between two readings of the events, until both readings are equal.
 func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	s.t.Helper()

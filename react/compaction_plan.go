@@ -165,7 +165,8 @@ func (p planner) keptTokens() int {
 // text.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
-// begins reports whether a turn begins at the piece: it is an answer of the model, or a message.
+// begins reports whether a turn begins at the piece. This is the case for every message except tool
+// results and compactions.
 func (p piece) begins() bool {
 	return p.Entry.Role != perdure.RoleToolResult && p.Entry.Type != perdure.EntryCompaction
 }
