@@ -326,7 +326,8 @@ func (f *fleet) web() *http.Client {
 	}}
 }
 
-// database calls work with a connection to the database that goes through no server and no proxy.
+// database connects to the database without the servers and proxies, and passes the connection to
+// the function work.
 func (f *fleet) database(ctx context.Context, work func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, f.cluster.URL("postgres"))
 	if err != nil {

@@ -28,8 +28,8 @@ func Can(p Provider, ability Ability) bool {
 	return ok && slices.Contains(able.Abilities(), ability)
 }
 
-// CheckRequest refuses a request that the provider cannot send as it is. A refused request must not
-// be sent. There are two reasons.
+// CheckRequest refuses a request that must not be sent to the provider's server, for one of two
+// reasons:
 //
 //   - The request needs an ability that the provider lacks. The provider would ignore that part.
 //   - The messages break a rule of CheckMessages, and the provider's conversion of the request does

@@ -18,8 +18,8 @@ type Prompt struct {
 	Messages int `json:"messages"`
 	// SHA256 is the hash of the system prompt, the tools and all messages.
 	SHA256 string `json:"sha256"`
-	// Prefix is the hash of the part that the prompt of the previous call has contributed: the
-	// system prompt, the tools and that call's messages. It is "" in the first call.
+	// Prefix is the hash of the system prompt, the tools and those messages that come before the
+	// last answer, which were the prompt of the previous call. It is "" in the first call.
 	Prefix string `json:"prefix,omitempty"`
 	// Marks are shortened hashes. The first covers the system prompt and the tools, and the others also
 	// cover more and more messages. They show where two prompts differ. Their number grows with the
