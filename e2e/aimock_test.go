@@ -49,7 +49,8 @@ type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`
 		TurnIndex   *int   `json:"turnIndex,omitempty"`
-		// ToolResult matches whether a tool result follows the user's last message.
+		// ToolResult, if set, says whether a tool result must follow the user's last message (true)
+		// or must not (false).
 		ToolResult *bool `json:"hasToolResult,omitempty"`
 	} `json:"match"`
 	Response turn `json:"response"`
@@ -58,8 +59,8 @@ type fixture struct {
 	ChunkSize int `json:"chunkSize,omitempty"` // in characters
 }
 
-// conversation returns fixtures of turns that answer a message. first is the number of earlier
-// answers. pace is the pause before each chunk.
+// conversation returns fixtures of turns that answer a message. The parameter first is the number
+// of answers before the first turn, and pace is the pause before each chunk.
 func conversation(message string, first int, pace time.Duration, turns ...turn) []fixture {
 	var all []fixture
 	for i, t := range turns {

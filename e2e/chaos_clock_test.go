@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// clockFile is the environment variable with the path of the file that contains the offset of a
-// process's clock.
+// clockFile is an environment variable of a process. It contains the path of the file with the
+// offset of the process's clock.
 const clockFile = "CHAOS_CLOCK"
 
-// movedTime is added to package time of the program with the adjustable clock.
+// movedTime is Go code that is added to package time of the program with the adjustable clock.
 const movedTime = `package time
 
 import (
@@ -59,11 +59,11 @@ func moved(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// movableProgram builds the real program with a standard library whose wall clock can be set from
-// outside, like an administrator or a time server sets a machine's clock. The monotonic clock and
-// timers do not change, and the project's code is the same. This is necessary because Linux has no
-// separate wall clock for single processes, and Go reads the clock without a library that could be
-// preloaded.
+// movableProgram builds the real program with a changed standard library. The wall clock of this
+// program can be set from outside, as an administrator or a time server sets a machine's clock. Its
+// monotonic clock, its timers and the project's code are unchanged. The change is necessary because
+// Linux has no separate wall clock for a single process, and because Go reads the clock without a
+// library that could be preloaded.
 func movableProgram(t *testing.T) string {
 	t.Helper()
 	path, err := buildMovable()

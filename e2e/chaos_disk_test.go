@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// disk is a small separate volume: a tmpfs in a mount namespace. Root may create it directly, other
-// users in a user namespace. It exists as long as its holder process.
+// disk is a small separate volume: a tmpfs in a mount namespace. Root may create the namespace
+// directly, and other users in a user namespace. The disk exists as long as its holder process.
 type disk struct {
 	t      *testing.T
 	dir    string // mount point inside the namespace
@@ -43,7 +43,7 @@ func (d *disk) enter() []string {
 	return enter
 }
 
-// outside returns the path of a file of the disk for programs outside the namespace.
+// outside returns the path by which programs outside the namespace reach a file on the disk.
 func (d *disk) outside(name string) string {
 	return filepath.Join("/proc", fmt.Sprint(d.holder.cmd.Process.Pid), "root", d.dir, name)
 }

@@ -196,7 +196,8 @@ func (f *fleet) newWorker(i int) *member {
 	return m
 }
 
-// start launches a member for the first time. by is a prefix of its command line.
+// start launches a member for the first time. The words in the parameter by are put before its
+// command line.
 func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
@@ -325,7 +326,8 @@ func (f *fleet) web() *http.Client {
 	}}
 }
 
-// database runs a query without the servers and proxies.
+// database connects to the database without the servers and proxies, and passes the connection to
+// the function work.
 func (f *fleet) database(ctx context.Context, work func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, f.cluster.URL("postgres"))
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestChaosOfClocks changes the clocks of servers and workers by up to an hour in either direction, without
-// other faults, in the long form of the suite only. It checks that no worker loses or returns its work.
-// Leases end by the database's clock, and a worker measures the time of its leases with a monotonic clock.
+// TestChaosOfClocks runs only in the long form of the suite. It changes the clocks of servers and
+// workers by up to an hour in either direction, without other faults. It checks that no worker
+// loses or returns its work: leases end by the database's clock, and a worker measures the time of
+// its leases with a monotonic clock.
 func TestChaosOfClocks(t *testing.T) {
 	if !chaosIsLong() {
 		return // the program with the adjustable clock takes long to build

@@ -77,8 +77,9 @@ func (l *load) fault(format string, args ...any) {
 	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
 }
 
-// again repeats a request until it is answered, like a client that does not know whether its request
-// took effect. If the time is over or a repeat cannot help, it records a fault and returns false.
+// again repeats a request until it is answered, like a client that does not know whether its
+// request took effect. If the time limit of the test has passed, or if a repeat cannot help, it
+// records a fault and returns false.
 func (l *load) again(what string, do func(context.Context) error) bool {
 	for {
 		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)
@@ -107,7 +108,7 @@ func passes(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || notYet(err)
 }
 
-// rest waits for d. It returns false if the time is over.
+// rest waits for d. It returns false if the time limit of the test passes first.
 func (l *load) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -119,7 +120,7 @@ func (l *load) rest(d time.Duration) bool {
 	}
 }
 
-// live runs a run until its end.
+// live plays the run r to its end: it starts the run and its readers, and sends its messages.
 func (l *load) live(r *loadRun, random *rand.Rand) {
 	if !l.rest(time.Duration(random.Int64N(int64(l.size.rampUp)))) || !l.begin(r) {
 		return
@@ -249,8 +250,8 @@ func (l *load) read(id uuid.UUID) *follower {
 	return f
 }
 
-// wander starts a reader of every projection of the run's log, including the WebSocket. The
-// connections break randomly and resume at any server.
+// wander starts readers of every representation of the run's log, including the WebSocket. Their
+// connections break at random, and each reader resumes at any server.
 func (l *load) wander(r *loadRun, seed uint64) {
 	web := l.web()
 	l.t.Cleanup(web.CloseIdleConnections)
@@ -276,7 +277,7 @@ func (l *load) over() <-chan struct{} {
 	return over
 }
 
-// sorted returns the sent signals by sender, with each sender's in order.
+// sorted returns the sent signals, sorted by sender. The signals of one sender keep their order.
 func (r *loadRun) sorted() []chaos.Sent {
 	return slices.SortedStableFunc(slices.Values(r.sent), func(a, b chaos.Sent) int { return a.Sender - b.Sender })
 }

@@ -34,7 +34,7 @@ type chaosSize struct {
 	sqlite           bool          // an embedded store instead of PostgreSQL
 	clocks           bool          // clocks can be set; derived from the kinds of faults
 	leases           bool          // no lease may be lost
-	// plain tells by server whether its store runs without optimizations.
+	// plain says, for each server, whether its store runs without optimizations.
 	plain []bool
 	// env contains environment variables for all processes.
 	env []string
@@ -55,8 +55,8 @@ var (
 	}
 )
 
-// Kinds of faults. Faults that only the long form uses take a server longer to recover than the
-// short form allows, or need a program that takes long to build.
+// Kinds of faults. Some faults occur only in the long form: a server needs more time to recover
+// from them than the short form allows, or the program that they need takes long to build.
 var (
 	processFaults = []chaos.Kind{
 		chaos.KillServer, chaos.KillWorker, chaos.StopServer, chaos.StopWorker,
@@ -137,8 +137,8 @@ func endure(t *testing.T, size chaosSize) {
 	conclude(t, &report, f.root)
 }
 
-// plainServers returns for each server whether its store runs without optimizations, as it does for
-// half of the seeds.
+// plainServers decides, for each server, whether its store runs without optimizations. One half of
+// all seeds switches them off for a given server.
 func plainServers(seed uint64, servers int) []bool {
 	plain := make([]bool, servers)
 	for i := range plain {
@@ -147,8 +147,8 @@ func plainServers(seed uint64, servers int) []bool {
 	return plain
 }
 
-// disk returns the size of a volume for the database in bytes: three times the size that the database
-// needs.
+// disk returns the size in bytes of the volume for the database. The volume is three times as large
+// as the database that a test writes.
 func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
 
 // changed returns the size with changes that environment variables request.
@@ -166,7 +166,8 @@ func (s chaosSize) changed(t *testing.T) chaosSize {
 	return s
 }
 
-// blow runs the plan, and waits for the end of the runs.
+// blow causes the faults of the plan at their times. It returns when all agents' runs have ended
+// and all faults are over.
 func (s *faultInjector) blow(over <-chan struct{}) {
 	s.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

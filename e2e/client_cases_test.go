@@ -22,8 +22,8 @@ type clientCase struct {
 	URL string `json:"url"`
 	Key string `json:"key"`
 
-	// script is the model's script, from clientScripts. reads selects the model of a definition
-	// with the tool read-file.
+	// script is the name of the model's script in clientScripts. If reads is true, the case uses a
+	// definition with the tool read-file, whose model plays that script.
 	script string
 	reads  bool
 	// calls is the expected number of model calls; 0 skips the check.
@@ -55,7 +55,8 @@ type cutObservation struct {
 	Resumed int      `json:"resumed"` // number of streams that were resumed
 }
 
-// maxCuts limits the search for the cut position after the end of every stream.
+// maxCuts is the maximum number of times that a conversation is repeated, each time with a later
+// cut. Usually the client stops earlier: when no stream is long enough to be cut.
 const maxCuts = 200
 
 // cutURL returns the base URL at which the proxy cuts streams after n events. The client scripts build
@@ -131,7 +132,8 @@ func tenTurns() string {
 // dot is a PNG of one pixel.
 const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// clientCases returns the cases. A client runs those whose field only is empty or names it.
+// clientCases returns the cases. A client runs a case if the field only of the case is empty or
+// contains the client's name.
 func clientCases() []clientCase {
 	var all []clientCase
 	for _, mode := range []string{"default", "stateless", "stateful", "conversation", "session"} {
@@ -193,7 +195,8 @@ func named(name string, stream bool) string {
 	return name
 }
 
-// talks returns the tool loops for one way of storing the conversation, each with a second turn.
+// talks returns two cases for one way of storing the conversation: a loop of the client's own
+// tools, and a loop that also calls Perdure's tools. Each case has a second turn.
 func talks(mode string, stream bool) []clientCase {
 	base := clientCase{Kind: "talk", Mode: mode, Stream: stream, Tools: true, Prompts: []string{"The weather, please.", "And now?"}}
 	if mode == "session" {
@@ -205,7 +208,7 @@ func talks(mode string, stream bool) []clientCase {
 	return []clientCase{own, mixed}
 }
 
-// manyTurns returns a conversation of ten prompts.
+// manyTurns returns a case with a conversation of ten prompts.
 func manyTurns(mode string) clientCase {
 	c := clientCase{Name: "ten-turns-" + mode, Kind: "talk", script: "ten", reads: true, calls: 2 * turnsOfTen, Mode: mode, Stream: true, check: constantItems}
 	for i := range turnsOfTen {
@@ -233,7 +236,8 @@ func (x *exchange) outputs() []outputItem {
 	return answer.Output
 }
 
-// inputs returns the input items of a create. A plain text is one item.
+// inputs returns the input items of a request that creates a response. A plain text counts as one
+// item.
 func (x *exchange) inputs() []outputItem {
 	var create struct{ Input json.RawMessage }
 	_ = json.Unmarshal(x.Request, &create)
@@ -329,8 +333,8 @@ func perdureTools(s observation, all []*exchange) string {
 	)
 }
 
-// constantItems checks that each turn has the same kinds of output items, and that the number of
-// input items grows by the same number from turn to turn.
+// constantItems checks that each turn has the same kinds of output items. It also checks that the
+// number of input items grows by the same amount from turn to turn.
 func constantItems(s observation, all []*exchange) string {
 	var texts []string
 	for i := range turnsOfTen {

@@ -15,7 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// goClient runs a case with the official Go client.
+// goClient runs one case with the official Go client.
 type goClient struct {
 	clientCase
 	client openai.Client
@@ -71,7 +71,8 @@ func runGoCase(ctx context.Context, c clientCase) (observation, error) {
 	return observation{}, fmt.Errorf("the client has no %s", c.Kind)
 }
 
-// params returns the parameters of a create, which depend on how the conversation is stored.
+// params returns the parameters of a request that creates a response. They depend on how the
+// conversation is stored.
 func (g *goClient) params(ctx context.Context) (responses.ResponseNewParams, error) {
 	p := responses.ResponseNewParams{Model: g.Model}
 	if g.Tools {
@@ -239,7 +240,8 @@ func (g *goClient) websocket(ctx context.Context) (observation, error) {
 	return observation{Texts: texts, Ran: g.ran}, err
 }
 
-// cutEverywhere runs the conversation once for each position at which its streams can be cut.
+// cutEverywhere repeats the conversation with a cut after the first event of each stream, then
+// after the second event, and so on. It stops when no stream is long enough to be cut.
 func (g *goClient) cutEverywhere(ctx context.Context) (observation, error) {
 	all := observation{}
 	for n := 1; n <= maxCuts; n++ {

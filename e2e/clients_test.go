@@ -29,8 +29,8 @@ var scriptedClients = map[string][]string{
 	"agents":    {"agents.mjs"},
 }
 
-// clientVersions are the clients with several versions. Of each, the tests run one version; see
-// [longtest.Seed]. The long form runs all.
+// clientVersions are the clients with several versions. The short form of the tests runs one
+// version of each client, chosen by [longtest.Seed]. The long form runs all versions.
 var clientVersions = [][]string{{"openai6", "openai7"}, {"ai6", "ai7"}}
 
 // chosenClients returns the clients to run.
@@ -104,8 +104,8 @@ func (s *deployment) reader(name string) string {
 }
 
 // TestClients checks that every popular client works with the endpoint without modification. All
-// clients run the same cases. Of a client with several versions, the short form runs one version and
-// the long form all.
+// clients run the same cases. If a client has several versions, the short form runs one of them,
+// and the long form runs all.
 func TestClients(t *testing.T) {
 	for name, script := range chosenClients(t) {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestGoClient(t *testing.T) {
 	s.judge("openai-go", runGo(within(t), s.cases))
 }
 
-// judge compares the client's observations, the recorded exchanges and the model calls with the
-// cases.
+// judge compares what happened with the expectations of the cases: the client's observations, the
+// recorded exchanges and the model calls.
 func (s *clientDeployment) judge(client string, sights map[string]observation) {
 	s.t.Helper()
 	s.tap.server.Close() // nothing is recorded after this
@@ -212,8 +212,8 @@ func (s *clientDeployment) runScript(script []string) map[string]observation {
 	return sights
 }
 
-// nodeOfClients returns the Node.js in which the clients run. It is the one from their own
-// packages, if that exists for this machine.
+// nodeOfClients returns the path of the Node.js in which the clients run. If the clients' packages
+// contain a Node.js for this machine, it returns that one.
 func nodeOfClients(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("clients/node_modules/openai/package.json"); err != nil {

@@ -91,7 +91,8 @@ func (f *fleet) sayTwice(id uuid.UUID, n int) {
 	}
 }
 
-// idle waits until the run has taken the given number of messages and waits for its user.
+// idle waits until the run has taken the given number of the user's messages and waits for the next
+// one.
 func (f *fleet) idle(id uuid.UUID, messages int) {
 	f.t.Helper()
 	eventually(f.t, fmt.Sprintf("%d messages are answered", messages), func() bool {

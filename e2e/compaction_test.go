@@ -31,8 +31,8 @@ func compactionOver(t *testing.T, w wire) {
 	answer := func(words string, in int) fixture { // its thinking is not sent after the compaction
 		return fixture{Response: turn{Thinking: "I know.", Text: words, Usage: tokens(in, 10)}, ChunkSize: 12}
 	}
-	// Adjacent messages of the user are sent to Anthropic's API as one message, and a fixture matches any
-	// question in it. The fixture for the newest question therefore comes first.
+	// Anthropic's API receives adjacent messages of the user as one message, so one message may
+	// contain several questions. The fixture for the newest question therefore comes first.
 	later := []fixture{answer("Answer three.", 3000), answer("Answer two.", 3000), answer("Answer one.", 7000)}
 	for i := range later {
 		later[i].Match.UserMessage = fmt.Sprint("Question ", 3-i)
@@ -61,7 +61,7 @@ func compactionOver(t *testing.T, w wire) {
 	s.checkCompacted(id, mock.calls())
 }
 
-// has reports whether the follower has received an event of the type whose data contains the words.
+// has reports whether the follower has received an event of this type with these words in its data.
 func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 	f.note(func() {
 		for _, e := range f.events {
@@ -95,8 +95,9 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	})
 }
 
-// checkCompacted checks that the conversation was compacted once, that each question is stored once and is
-// in no request twice, and that the requests after the compaction begin with the summary.
+// checkCompacted checks that the conversation was compacted once, and that each question is stored
+// once and is in no request twice. It also checks that the requests after the compaction begin with
+// the summary.
 func (s *deployment) checkCompacted(id uuid.UUID, calls []modelCall) {
 	s.t.Helper()
 	lines := plain(s.transcript(id))

@@ -65,7 +65,8 @@ func checkFinished(t *testing.T, tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// sees waits until the log has an event of the given type, or a block, that contains the words.
+// sees waits until the log has an event of the given type that contains the words, or a block that
+// contains them.
 func (f *follower) sees(t *testing.T, kind perdure.EventType, words string) {
 	t.Helper()
 	eventually(t, string(kind)+" with "+words, func() bool {

@@ -200,7 +200,8 @@ func (s *deployment) ended(id uuid.UUID) *perdure.Execution {
 	return s.until(id, "the run ends", func(x *perdure.Execution) bool { return x.Status.Terminal() })
 }
 
-// count returns the number of entries of a role on the path, or -1 if the server does not answer.
+// count returns the number of entries of a role on the run's path, or -1 if the server does not
+// answer.
 func (s *deployment) count(id uuid.UUID, role perdure.Role) int {
 	n := 0
 	for e, err := range s.Entries(s.t.Context(), id) {
@@ -259,7 +260,7 @@ func (s *deployment) read(name string) string {
 	return string(raw)
 }
 
-// within returns a context that ends after five minutes. It is for a goroutine of a test that waits
+// within returns a context that ends after five minutes. It is for goroutines in which a test waits
 // for something.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

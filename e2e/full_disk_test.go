@@ -96,7 +96,8 @@ func (c *smallDiskServer) files() map[string][]byte {
 	return all
 }
 
-// idle registers a worker for a kind of agent. The worker then takes no work.
+// idle registers a worker for a kind of agent, so that runs of this kind can be created. The worker
+// takes no work.
 func (c *smallDiskServer) idle(kind string) {
 	c.t.Helper()
 	worker := uuid.New()
@@ -125,7 +126,8 @@ func (c *smallDiskServer) add() (uuid.UUID, error) {
 }
 
 // filled adds runs until two in a row are refused for lack of space, and returns the runs that were
-// accepted. One refusal is not enough, because it may free space.
+// accepted. After a single refusal another run may still fit, because a refused write may free
+// space.
 func (c *smallDiskServer) filled() (runs []uuid.UUID) {
 	c.t.Helper()
 	refused := 0

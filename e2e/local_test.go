@@ -18,11 +18,11 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// marked is a word that is in every content of the script privately, and in no name.
+// marked is a word that occurs in every content of the script "privately", and in no name.
 const marked = "zebracrossing"
 
-// privately is the script of a conversation of two messages. Its bash calls append marks to the file
-// effects.txt, one when they begin and one when they end.
+// privately is the script of a conversation of two messages. Each of its bash calls appends two
+// marks to the file effects.txt: one when it begins, and one when it ends.
 const privately = `
 pace 4ms
 turn
@@ -160,9 +160,9 @@ func playPrivately(t *testing.T, random *rand.Rand) playResult {
 	return playResult{lines: lines, tasks: tasks}
 }
 
-// tormentLocal kills the worker three times and the server once, in any order. It does so when the
-// log has grown by some events or the run waits. It sends the second message when the run waits for
-// it.
+// tormentLocal kills the worker three times and the server once, in any order. Each kill happens
+// after the log has grown by some events, or when the run waits. It sends the second message when
+// the run waits for it.
 func (s *deployment) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 	s.t.Helper()
 	var victims []**process
@@ -280,9 +280,10 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	end(other)
 }
 
-// TestLocalRunIsPromoted checks that a run continues at a new worker with its whole conversation after
-// a promotion during a wait. Its log equals the live log byte for byte, from the start and from several
-// earlier cursors. No model call is repeated.
+// TestLocalRunIsPromoted promotes a LOCAL run to REMOTE while it waits. It checks that the run
+// continues at a new worker with its whole conversation. The log that the server has then equals
+// the earlier log byte for byte, apart from the content of entries. Readers can continue it from
+// several earlier cursors. No model call is repeated.
 func TestLocalRunIsPromoted(t *testing.T) {
 	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
@@ -361,8 +362,8 @@ func samePages(t *testing.T, what string, want, got []client.Event) {
 	}
 }
 
-// withoutEntries returns events with only the positions of entries, because the content of entries
-// depends on the mode.
+// withoutEntries returns a copy of events in which events about entries have no data, because their
+// data depends on the mode.
 func withoutEntries(events []client.Event) []client.Event {
 	places := slices.Clone(events)
 	for i, e := range places {
@@ -387,8 +388,8 @@ func sameReading(t *testing.T, followed, paged []client.Event) {
 	}
 }
 
-// withHeads returns events with only the members of entries that do not depend on where content is
-// stored.
+// withHeads returns a copy of events in which events about entries have only some of their members:
+// those that do not depend on where content is stored.
 func withHeads(events []client.Event) []client.Event {
 	heads := slices.Clone(events)
 	for i, e := range heads {

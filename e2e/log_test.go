@@ -123,7 +123,8 @@ func (x *event) grow(e client.Event, head client.Head) error {
 	return nil
 }
 
-// withheld returns the number of bytes of a chunk whose content only its worker has.
+// withheld returns the number of bytes of the chunk e if only the worker has the chunk's content,
+// and otherwise 0.
 func withheld(e client.Event) int {
 	var place struct {
 		Content json.RawMessage
@@ -146,7 +147,8 @@ func pieceOf(h client.Head) string {
 	return h.Text()
 }
 
-// close compares a block's content with the server's values for it.
+// close handles the event e, which closes a block. It compares the content that was read with the
+// length and the hash in e.
 func (f *logReader) close(e client.Event) error {
 	var c struct {
 		BlockSeq int64               `json:"blockSeq"`
@@ -197,7 +199,7 @@ func differences(one, other []event) []string {
 // events reads the whole log in small pages, to test many page boundaries.
 func (s *deployment) events(id uuid.UUID) []client.Event { return s.eventsAfter(id, "") }
 
-// eventsAfter reads the log after a cursor, in small pages like events.
+// eventsAfter reads the log after a cursor. It reads small pages, as events does.
 func (s *deployment) eventsAfter(id uuid.UUID, cursor string) []client.Event {
 	s.t.Helper()
 	var all []client.Event

@@ -182,7 +182,8 @@ func environment(home string, extra ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}, extra...)
 }
 
-// eventually calls the function there every few milliseconds until it returns true.
+// eventually waits until the function there returns true. It calls the function every few
+// milliseconds, and fails the test after the time patience.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -66,7 +66,8 @@ func TestConversationMovesBetweenProviders(t *testing.T) {
 	mock.calls() // fails if a call was not answered
 }
 
-// say returns a fixture for a question, before or after its tools have run.
+// say returns a fixture for a question. The parameter tools says whether it matches after the
+// question's tools have run (true) or before (false).
 func say(words string, tools bool, t turn) fixture {
 	f := fixture{Response: t, ChunkSize: 12}
 	f.Match.UserMessage, f.Match.ToolResult = words, &tools

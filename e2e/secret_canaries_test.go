@@ -31,12 +31,12 @@ type canaries struct {
 	secrets map[string]string
 }
 
-// canary is the prefix of all secrets that the method one creates.
+// canary is the prefix of all secrets that canaries.one creates.
 const canary = "canary-"
 
 func newCanaries(t *testing.T) canaries { return canaries{t, map[string]string{}} }
 
-// one creates a secret of the kind that what names.
+// one creates a secret and returns it. The parameter what names the kind of the secret.
 func (c canaries) one(what string) string {
 	c.Helper()
 	secret := canary + rand.Text()
@@ -44,8 +44,8 @@ func (c canaries) one(what string) string {
 	return secret
 }
 
-// absent fails the test if raw contains one of the secrets, in plain or encoded form. where names the
-// source of raw in the failure.
+// absent fails the test if raw contains one of the secrets, in plain or encoded form. The parameter
+// where names the source of raw in the test's message.
 func (c canaries) absent(where string, raw []byte) {
 	c.Helper()
 	for what, secret := range c.secrets {
@@ -67,8 +67,8 @@ func (c canaries) absent(where string, raw []byte) {
 	}
 }
 
-// absentBelow checks that no file below the folder contains a secret. It skips files whose names are in
-// but.
+// absentBelow checks that no file below the folder contains a secret. It skips files that have one
+// of the names in the parameter but.
 func (c canaries) absentBelow(folder string, but ...string) {
 	c.Helper()
 	files := 0

@@ -17,8 +17,8 @@ import (
 type wire struct {
 	model perdure.ModelConfig
 	path  string // path of the API's calls
-	// items reports that an answer is sent back as separate items. The journal contains a message
-	// for each: the text, and every call.
+	// items says that the API takes the parts of one answer as separate items. The journal then
+	// contains a message for each item: the text, and every call.
 	items bool
 }
 
@@ -172,7 +172,7 @@ func checkWire(t *testing.T, w wire, calls []modelCall, turns []turn, system str
 	}
 }
 
-// whole joins the items of one answer to one message.
+// whole joins the items of each answer into one message.
 func whole(messages []promptMessage) []promptMessage {
 	var all []promptMessage
 	for _, m := range messages {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAWorkerEndsWithItsStore checks that a worker whose own store fails ends with the reason and exit
-// code 1, and that its next start continues the run. The store fails because the system refuses to
-// extend its log, with an error that does not mean a full disk.
+// TestAWorkerEndsWithItsStore checks that a worker whose own store fails ends with the reason and
+// exit code 1, and that its next start continues the run. The store fails because the system
+// refuses to extend the log file of the store, with an error other than "disk full".
 func TestAWorkerEndsWithItsStore(t *testing.T) {
 	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)

@@ -28,11 +28,15 @@ func Can(p Provider, ability Ability) bool {
 	return ok && slices.Contains(able.Abilities(), ability)
 }
 
-// CheckRequest refuses a request that needs an ability which the provider lacks, because the provider
-// would ignore that part of the request. It also refuses messages that break a rule of CheckMessages,
-// unless the provider's conversion of the request repairs them, because the provider's server would
-// refuse them. The error is an *Error that is not retryable. For a broken rule, it has the kind
-// RuleBroken and wraps the *RuleError. A request that CheckRequest refuses must not be sent.
+// CheckRequest refuses a request that must not be sent to the provider's server, for one of two
+// reasons:
+//
+//   - The request needs an ability that the provider lacks. The provider would ignore that part.
+//   - The messages break a rule of CheckMessages, and the provider's conversion of the request does
+//     not repair that. The provider's server would refuse them.
+//
+// The error is an *Error that is not retryable. For a broken rule, it has the kind RuleBroken and
+// wraps the *RuleError.
 func CheckRequest(p Provider, req Request) error {
 	for _, asked := range []struct {
 		ability Ability

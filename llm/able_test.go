@@ -18,9 +18,9 @@ func (unable) Stream(context.Context, llm.Request, func(llm.Delta) error) (*llm.
 	return nil, nil
 }
 
-// TestRequestsBeyondAProviderAreRefused checks that CheckRequest refuses a request that needs an
-// ability which the provider lacks, for each ability. The error is not retryable. The tool choice
-// "auto" needs no ability.
+// TestRequestsBeyondAProviderAreRefused checks, for each ability, that CheckRequest refuses a
+// request that needs the ability if the provider lacks it. The error is not retryable. The tool
+// choice "auto" needs no ability.
 func TestRequestsBeyondAProviderAreRefused(t *testing.T) {
 	no := false
 	for name, r := range map[string]llm.Request{

@@ -37,8 +37,8 @@ func NewWireBuilder(emit func(Delta) error) *Builder {
 	return b
 }
 
-// joined returns the whole text s, with each two marked halves of a surrogate pair joined to one
-// character.
+// joined returns s, which is a complete text. If s contains halves of surrogate pairs that
+// MarkHalves has marked, joined replaces each two halves by their character.
 func (b *Builder) joined(s string) string {
 	if !b.wire {
 		return s
@@ -46,8 +46,9 @@ func (b *Builder) joined(s string) string {
 	return Joined(s)
 }
 
-// join returns s, which is the next piece of the open part's text, with marked halves of surrogate
-// pairs joined to characters. It withholds a half at the end of s until the next call.
+// join returns s, the next piece of the open part's text. If s contains halves of surrogate pairs
+// that MarkHalves has marked, join replaces each two halves by their character. A half at the end
+// of s is withheld until the next call.
 func (b *Builder) join(s string) string {
 	if !b.wire {
 		return s
@@ -120,7 +121,8 @@ func (b *Builder) SetSignature(signature string) {
 	b.parts[b.grow(perdure.PartThinking)].ThinkingSignature = signature
 }
 
-// SetNative sets the block of the open thinking part in the provider's own format.
+// SetNative stores block in the open thinking part. The block is the thinking in the provider's own
+// format.
 func (b *Builder) SetNative(block json.RawMessage) {
 	b.parts[b.grow(perdure.PartThinking)].Native = block
 }

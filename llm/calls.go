@@ -88,8 +88,8 @@ func (c *Calls) Append(call *Call, arguments string) error {
 	return c.AppendRaw(call, arguments)
 }
 
-// Complete appends the rest of a call's arguments, so that they equal whole. It does nothing unless
-// whole begins with the arguments received so far.
+// Complete appends the rest of a call's arguments. The parameter whole is the complete text of the
+// arguments. Complete does nothing if whole does not begin with the arguments received so far.
 func (c *Calls) Complete(call *Call, whole string) error {
 	rest, ok := strings.CutPrefix(c.builder.joined(whole), call.Arguments)
 	if !ok {
@@ -99,7 +99,8 @@ func (c *Calls) Complete(call *Call, whole string) error {
 	return c.AppendRaw(call, rest)
 }
 
-// AppendRaw appends to a call's arguments a text without marks of MarkHalves.
+// AppendRaw appends a piece of text to a call's arguments, as Append does. The piece must not
+// contain marks of MarkHalves.
 func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	call.Arguments = call.grown.Add(arguments)
 	if call.part < 0 {

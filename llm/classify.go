@@ -19,10 +19,10 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// CheckStatus returns an *Error for a response with a status of 400 or more, and closes its body. For
-// any other status it returns nil and does not read the body. It must run before an SDK reads the
-// response, because an SDK fails on an error body that its API does not define, such as the error page
-// of a proxy.
+// CheckStatus returns an *Error for a response with a status of 400 or more, and closes its body.
+// For any other status it returns nil and does not read the body. CheckStatus must run before an
+// SDK reads the response. The SDK would fail on an error body that its API does not define, such as
+// the error page of a proxy.
 func CheckStatus(provider string, resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil

@@ -44,9 +44,9 @@ func asStored(t *rapid.T, path []perdure.Entry) (again []perdure.Entry) {
 
 // TestAnyCompactedConversationIsAccepted checks the contexts of random conversations with
 // compactions, several models, thinking, parallel calls and images. Each context follows the rules
-// of CheckMessages, and its request those of each provider's API. A second attempt, which reads the
-// path again, sends the same bytes. Of a message that a compaction has rewritten, the thinking is
-// not sent. The signatures of its calls are sent to Gemini.
+// of CheckMessages, and each request follows the rules of its provider's API. A second attempt,
+// which reads the path again, sends the same bytes. If a compaction has rewritten a message, the
+// message's thinking is not sent, but the signatures of its calls are sent to Gemini.
 func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	longtest.Checks(t, 100, 2000)
 	var all []*compactedSender
@@ -71,10 +71,10 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	}
 }
 
-// compactedSender sends requests to a fake server, and stores them. In messages of its own model it
-// counts the pieces of thinking whose message a compaction rewrote (rewritten), and the signatures
-// of calls in those messages (signatures). It also counts the pieces of thinking that were sent
-// (unchanged).
+// compactedSender sends requests to a fake server, which stores them. It counts three things. The
+// field rewritten counts the pieces of thinking in those messages of its own model that a
+// compaction has rewritten. The field signatures counts the signatures of calls in the same
+// messages. The field unchanged counts the pieces of thinking that were sent.
 type compactedSender struct {
 	llm.Provider
 	remote                           llmtest.Remote

@@ -36,9 +36,9 @@ func (c Config) Connect(provider string, req Request) (Connection, error) {
 	return Connection{endpoint.BaseURL, key}, err
 }
 
-// Checked calls send with the request and returns the response. For a response with an error status it
-// returns an *Error. It passes the body of any other response through MarkHalves. The middleware of an
-// SDK can call Checked.
+// Checked calls the function send with req and returns the response. For a response with an error
+// status it returns an *Error. It passes the body of any other response through MarkHalves. The
+// middleware of an SDK can call Checked.
 func Checked(provider string, req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := send(req)
 	if err != nil {

@@ -15,7 +15,7 @@ type overWindow struct {
 	status   int
 	// code is the code or the type in the error response.
 	code string
-	// text occurs in the message of the error response, in lower case.
+	// text is a text in lower case. It must occur in the message of the error response.
 	text string
 }
 

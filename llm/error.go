@@ -52,8 +52,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CutStream returns the retryable error for a stream that ended before its terminal event. A provider
-// returns it instead of the content received so far.
+// CutStream returns the retryable error for a stream that ended before its terminal event. A
+// provider returns this error, and not the content received so far.
 func CutStream(provider string) *Error {
 	return &Error{
 		Kind: Network, Retryable: true, Provider: provider,

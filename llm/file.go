@@ -17,9 +17,10 @@ var mediaTypes = map[string]string{
 	".pdf": PDF, ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html", ".json": "application/json",
 }
 
-// MediaType returns the media type of an image or a file. It is the part's own type, or else the type
-// for the extension of its file name or of its URL's path. known is false if the part has neither a
-// type nor an extension. If known is true and mime is empty, the extension has no entry in mediaTypes.
+// MediaType returns the media type of an image or a file. It is the part's own type. If the part
+// has none, it is the type for the extension of the part's file name or of its URL's path. The
+// result known is false if the part has neither a type nor an extension. If known is true and mime
+// is "", the extension has no entry in mediaTypes.
 func MediaType(p perdure.Part) (mime string, known bool) {
 	if p.MimeType != "" {
 		return p.MimeType, true

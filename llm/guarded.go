@@ -13,9 +13,9 @@ import (
 
 // Guarded runs a call with a key, and removes the key from everything that the call returns: the
 // deltas, the response and the error. Providers, and proxies before them, may repeat what they were
-// sent, and their output is stored and shown to people. If a streamed text ends with a possible
-// beginning of the key, Guarded emits that end only with the next piece, or at the end of the part. If
-// emit is nil, deltas are discarded.
+// sent, and their output is stored and shown to people. A piece of streamed text may end with a
+// beginning of the key. Guarded emits such an end later: with the next piece, or at the end of the
+// part. If emit is nil, deltas are discarded.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
 	if PlainKey(key) {
 		return call(emit)

@@ -13,8 +13,8 @@ import (
 const testKey = hidetest.Key
 
 // TestGuardedPiecesAreTheResponse checks that the parts of the response equal the folded deltas,
-// and that neither contains the key. After a part's first delta, earlier parts receive only deltas
-// of tool arguments and tool ends.
+// and that neither contains the key. It also checks the order of the deltas: once a part has begun,
+// the parts before it get no more text, only tool arguments and ends of tool calls.
 func TestGuardedPiecesAreTheResponse(t *testing.T) {
 	half := len(testKey) / 2
 	var got []Delta

@@ -22,8 +22,8 @@ type loggedModels struct {
 	all map[[sha256.Size]byte]struct{} // hashes of names, because a name may be long
 }
 
-// log logs, once for each model, that the size of its context window is assumed. When the set is full,
-// it logs nothing about further models.
+// log logs that the size of the model's context window is assumed. It does so once for each model,
+// and no longer when the set is full.
 func (s *loggedModels) log(to *slog.Logger, m Model, window int) {
 	name := m.String()
 	added, full := s.add(sha256.Sum256([]byte(name)))
@@ -44,8 +44,9 @@ func shortName(name string) string {
 	return strings.ToValidUTF8(name[:maxLoggedName], "") + "..."
 }
 
-// add adds the hash name to the set, unless the set already has it or is full. added reports whether
-// add has added it, and full whether this has made the set full.
+// add adds the hash of a model's name to the set, unless the set already contains it or is full.
+// The result added says whether the hash was added. The result full says whether the set has become
+// full by that.
 func (s *loggedModels) add(name [sha256.Size]byte) (added, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,10 +28,11 @@ type modelEntry struct {
 	Price       *perdure.Price `json:"price"`
 }
 
-// ParseModels returns DefaultPrices and DefaultWindows, changed by an operator's table. The table is a
-// JSON object that maps names of models (provider/modelId) to {window, maxOutput, imageTokens, price}.
-// An element for a known model replaces the values of the members that it has. An element for an
-// unknown model with limits needs a window. The error is invalid_argument and names the member.
+// ParseModels returns DefaultPrices and DefaultWindows, changed by an operator's table. The table
+// is a JSON object that maps names of models (provider/modelId) to {window, maxOutput, imageTokens,
+// price}. An element for a known model replaces the values of the members that it has. If an
+// element for an unknown model has limits, it must have a window. The error is invalid_argument and
+// names the member.
 func ParseModels(table []byte) (Prices, Windows, error) {
 	entries, err := decodeModels(table)
 	if err != nil {

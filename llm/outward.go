@@ -46,9 +46,9 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	return texts, rest
 }
 
-// Distinct returns messages in which all tool calls have different ids. A stored conversation may use
-// an id again after the first call with it has its result, but providers refuse that. Distinct renames
-// the later call and its result, in copies of the messages.
+// Distinct returns messages in which all tool calls have different ids. In a stored conversation, a
+// call may have the id of an earlier call that already has its result, but providers refuse that.
+// Distinct replaces the id of the later call and of its result, in copies of the messages.
 func Distinct(messages []perdure.Message) []perdure.Message {
 	seen := map[string]bool{}
 	out := messages
@@ -92,9 +92,10 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Turns returns the messages in the order in which a request contains them. For consecutive tool
-// results it yields only the first message, together with all the results, in the order of the tool
-// calls in the message before. Results for which that message has no call come last.
+// Turns returns the messages in the order in which a request contains them. For consecutive
+// messages with tool results, it yields only the first of them, together with the results of all.
+// The results are in the order of the tool calls in the message before. Results for which that
+// message has no call come last.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
 	return func(yield func(perdure.Message, []perdure.Part) bool) {
 		for i := 0; i < len(messages); {

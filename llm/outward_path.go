@@ -124,10 +124,10 @@ func distinctTools(tools []ToolSpec) []ToolSpec {
 	return out
 }
 
-// wasLast reports whether the assistant message messages[i] was the last message of a prompt, so that
-// a model had to continue it. This is the case if no message follows. It is also the case if a client
-// sent messages[i], and the next message is a model's answer. Other adjacent assistant messages belong
-// to one turn.
+// wasLast reports whether the assistant message messages[i] was the last message of a prompt, so
+// that a model had to continue it. There are two such cases: no message follows, or a client sent
+// messages[i] and the next message is a model's answer. Other adjacent assistant messages belong to
+// one turn.
 func wasLast(messages []perdure.Message, i int) bool {
 	if i+1 == len(messages) {
 		return true

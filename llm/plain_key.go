@@ -9,7 +9,8 @@ const (
 	// wordKey is the minimum length in bytes of a secret key that consists only of words or numbers. A
 	// key of this length may be a passphrase.
 	wordKey = 20
-	// fewCharacters is the number of distinct characters up to which a key is not a secret.
+	// fewCharacters is the limit for repetitive keys: a key with at most so many distinct
+	// characters is not a secret.
 	fewCharacters = 4
 )
 

@@ -18,8 +18,8 @@ type Prompt struct {
 	Messages int `json:"messages"`
 	// SHA256 is the hash of the system prompt, the tools and all messages.
 	SHA256 string `json:"sha256"`
-	// Prefix is the hash of the system prompt, the tools and the messages of the previous call. It is
-	// "" in the first call.
+	// Prefix is the hash of the system prompt, the tools and those messages that come before the
+	// last answer, which were the prompt of the previous call. It is "" in the first call.
 	Prefix string `json:"prefix,omitempty"`
 	// Marks are shortened hashes. The first covers the system prompt and the tools, and the others also
 	// cover more and more messages. They show where two prompts differ. Their number grows with the
@@ -42,9 +42,9 @@ type PromptHash struct {
 	markAt int    // the number of messages after which the next mark follows
 }
 
-// Of returns the same as PromptOf(r), but hashes only new messages. same is the number of messages at
-// the beginning of r that were also in the last call of Of; the caller guarantees that they are
-// unchanged.
+// Of returns the same as PromptOf(r), but hashes only new messages. The parameter same says how
+// many messages at the beginning of r were also at the beginning of the request in the previous
+// call of Of. The caller guarantees that they are unchanged.
 func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	p := Prompt{Messages: len(r.Messages)}
 	head, err := promptHead(r)

@@ -3,9 +3,9 @@ package llm
 // markChars is the number of characters of each shortened hash in Prompt.Marks.
 const markChars = 8
 
-// nextMark returns the number of messages at which the next mark is made. messages is the number at the
-// last mark. Each of the first 16 messages has a mark; after that, the distance is an eighth of the
-// number of messages.
+// nextMark returns the number of messages after which the next mark is made. The parameter messages
+// is that number for the last mark. Each of the first 16 messages has a mark. After that, the
+// distance to the next mark is an eighth of the number of messages.
 func nextMark(messages int) int { return messages + max(1, messages/8) }
 
 // mark adds a mark if one is due after the messages that were added so far.
@@ -42,9 +42,10 @@ func (p Prompt) ChangeFrom(earlier Prompt) PromptChange {
 	return c
 }
 
-// ChangeWithin compares the marks of both prompts, up to the given number of messages. differs
-// reports whether they show a difference in the head or in one of these messages; c says where.
-// Without a difference, c.From is the number of messages that are known to be equal.
+// ChangeWithin compares the marks of both prompts, up to the given number of messages. The result
+// differs says whether the marks show a difference in the head or in one of these messages, and c
+// says where. If there is no difference, c.From is the number of messages that are known to be
+// equal.
 func (p Prompt) ChangeWithin(earlier Prompt, messages int) (c PromptChange, differs bool) {
 	for at := 0; at <= messages; at = nextMark(at) {
 		mine, rest := cutMark(p.Marks)

@@ -25,7 +25,8 @@ const (
 	// RulePartMisplaced: each part is of a type that the role of its message permits, and a
 	// compaction is the only part of its message.
 	RulePartMisplaced Rule = "part_misplaced"
-	// RuleThinkingUnsigned: redacted thinking has the signature that is its content.
+	// RuleThinkingUnsigned: redacted thinking has a signature, because the signature is its
+	// content.
 	RuleThinkingUnsigned Rule = "thinking_unsigned"
 	// RuleThinkingUnowned: a message with signed thinking names the model that signed it.
 	RuleThinkingUnowned Rule = "thinking_unowned"

@@ -12,8 +12,8 @@ import (
 type ruleChecker struct {
 	sent bool
 	seen map[string]bool // ids of all tool calls so far; nil if sent is true
-	// calls are the ids of the tool calls in the last assistant message, whose index is answers. open
-	// are those that have no result yet.
+	// calls are the ids of the tool calls in the last assistant message, and answers is the index
+	// of that message. open are the ids of those calls that have no result yet.
 	calls, open []string
 	answers     int
 	last        perdure.Role // role of the last message besides system messages

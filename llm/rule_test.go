@@ -100,7 +100,7 @@ type breach struct {
 	// adapted reports that the conversion of a request repairs the breach. The conversation is then
 	// sent.
 	adapted bool
-	// at returns the indexes of the messages at which do can break the rule.
+	// at returns the indexes of the messages at which the function do can break the rule.
 	at func(path []perdure.Message) []int
 	// do breaks the rule at message i, and returns the index that the error must name.
 	do func(path []perdure.Message, i int) ([]perdure.Message, int)

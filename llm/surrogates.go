@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// The constants below define marks for halves of surrogate pairs. In JSON, a character beyond U+FFFF is
-// two escapes (a surrogate pair), and providers may split their deltas between them. Each delta is its
-// own JSON text, and every decoder replaces half of a pair with U+FFFD (RFC 8259, section 8.2). So the
-// halves are marked before an SDK decodes them: each is replaced by a character of private use plane
-// 16. A joiner converts them back to characters. A real character of that range is marked as its own
-// two halves, so the marks are unambiguous.
+// The constants below define marks for halves of surrogate pairs. JSON may write a character beyond
+// U+FFFF as two escapes (a surrogate pair), and a provider may send the two escapes in different
+// deltas. Each delta is a JSON text of its own, and every decoder replaces half of a pair with
+// U+FFFD (RFC 8259, section 8.2). So each half is replaced by a mark, a character of private use
+// plane 16, before an SDK decodes the delta. A joiner later replaces two marks by their character.
+// If a text contains a real character of that plane, the character is replaced by two marks as
+// well, so the marks are unambiguous.
 const (
 	firstHalf = 0xD800 // the first half in Unicode
 	lastHalf  = 0xDFFF
@@ -36,8 +37,8 @@ func halfOf(r rune) rune {
 // called in the order of the texts.
 type joiner struct{ held rune }
 
-// join returns the text with its marked halves joined to characters. It withholds a half at the end of
-// the text until the next call.
+// join returns the next text of the part. It replaces each two marked halves by their character. A
+// half at the end of the text is withheld until the next call.
 func (j *joiner) join(text string) string {
 	if j.held == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r >= firstMark }) {
 		return text
@@ -194,7 +195,8 @@ func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	return utf8.AppendRune(out, markOf(half)), n
 }
 
-// couldBeLow reports whether the text, which may be incomplete, can begin with an escape.
+// couldBeLow reports whether the second half of a surrogate pair may follow: whether the rest of
+// the text, which may be incomplete, is empty or begins with a backslash.
 func couldBeLow(text []byte) bool { return len(text) == 0 || text[0] == '\\' }
 
 // escapeAt parses the escape at the beginning of text. half is the half of a surrogate pair that the

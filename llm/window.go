@@ -58,9 +58,9 @@ func (ps *Providers) SetLogger(l *slog.Logger) {
 	ps.logger = l
 }
 
-// Limits returns the limits of a model from the table that SetWindows has set, or from DefaultWindows.
-// See Windows.Limits. It logs once for each unknown model that the model is unknown, for at most 1,000
-// models.
+// Limits returns the limits of a model from the table that SetWindows has set, or from
+// DefaultWindows. See Windows.Limits. For an unknown model, it logs a warning, once for each model
+// and for at most 1,000 models.
 func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()

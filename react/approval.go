@@ -68,9 +68,10 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 // too.
 const maxAskedTogether = perdure.MaxOpenQuestions / 2
 
-// begun calls the function begin for each call of the group that has no result yet, until
-// maxAskedTogether calls wait for an approval. It returns the calls up to that one. The calls after it
-// become part of the next group, because an execution may not have more open questions.
+// begun calls the function begin for each call of the group that has no result yet. It stops when
+// maxAskedTogether calls wait for an approval, because an execution may not have more open
+// questions. It returns the calls that it has handled. The other calls become part of the next
+// group.
 func begun(group []call, begin func(*call)) []call {
 	asked := 0
 	for i := range group {

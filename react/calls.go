@@ -18,7 +18,8 @@ type Calls struct {
 	Providers *llm.Providers
 }
 
-// storedSource reads what a request is built from (entries and tasks) out of a stored model call.
+// storedSource is a requestSource for a stored model call: it returns the entries and tasks that
+// were stored with the call.
 type storedSource struct{ s perdure.StoredCall }
 
 func (r storedSource) Execution() (*perdure.Execution, error) {

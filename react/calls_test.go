@@ -49,8 +49,8 @@ func storedTurn(t *testing.T, system string, tools []perdure.ToolInfo) perdure.S
 	}
 }
 
-// TestRebuiltCallsSayWhetherTheyMatch checks that a rebuilt prompt matches the recorded hash
-// exactly if no part of the prompt has changed.
+// TestRebuiltCallsSayWhetherTheyMatch checks that a rebuilt prompt matches the recorded hash if and
+// only if no part of the prompt has changed.
 func TestRebuiltCallsSayWhetherTheyMatch(t *testing.T) {
 	calls := Calls{Providers: llm.NewProviders()}
 	look := []perdure.ToolInfo{{Name: "look", Description: "Looks.", InputSchema: json.RawMessage(`{"type":"object"}`)}, {Name: "other"}}

@@ -49,7 +49,7 @@ type shownMessage struct {
 	parts        []perdure.Part
 }
 
-// shownPiece is a streamed block, or the announcement of a tool call.
+// shownPiece is a streamed block, or the announcement of a tool call, as a client displays it.
 type shownPiece struct {
 	seq  int64
 	kind perdure.EventType

@@ -23,8 +23,9 @@ type compaction struct {
 	Model  perdure.ModelConfig      `json:"model"`
 	Writer *perdure.ModelConfig     `json:"writer,omitempty"`
 	Record perdure.CompactionRecord `json:"record"`
-	// Partial says that the summary covers only a part of what has to be covered, because all of it would
-	// not fit into the window of the model that writes. Another compaction follows.
+	// Partial says that the summary covers only a part of the entries that it should cover, because
+	// all of them would not fit into the window of the model that writes it. Another compaction
+	// follows.
 	Partial bool `json:"partial,omitempty"`
 	// Instructions are the client's instructions about the content of the summary.
 	Instructions string `json:"instructions,omitempty"`
@@ -126,10 +127,10 @@ func (l *loop) threshold(m perdure.ModelConfig) int {
 	return int(float64(limits.Window-output) * l.compactionConfig().Threshold())
 }
 
-// compactFor begins the compaction that a client requested with the signal s. If a summary is already
-// being written in the background, compactFor awaits that summary, unless the signal has instructions:
-// it then drops that summary and begins another compaction. If there is nothing to compact, or the
-// client still has to answer a tool call, it emits an event that says so.
+// compactFor begins the compaction that a client requested with the signal s. If a summary is
+// already being written in the background, compactFor awaits it. But if the signal has
+// instructions, compactFor drops that summary and begins another compaction. If there is nothing to
+// compact, or the client still has to answer a tool call, it emits an event that says so.
 func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, err error) {
 	var r perdure.CompactionRequest
 	if err := json.Unmarshal(s.Value, &r); err != nil || r.Check() != nil {
@@ -149,10 +150,11 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: why})
 }
 
-// tooLong handles a model call that the provider refused because its context is too long. If a summary
-// is being written in the background, tooLong waits for the summary and calls the model again.
-// Otherwise it begins a compaction. It ends the response if the settings forbid compaction, if this
-// turn has already had a compaction for this reason, or if there is nothing that a summary could cover.
+// tooLong handles a model call that the provider refused because its context is too long. If a
+// summary is being written in the background, tooLong waits for the summary and calls the model
+// again. Otherwise it begins a compaction. It ends the response instead if the settings forbid
+// compaction, if this turn has already had a compaction for this reason, or if a summary would
+// cover nothing.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
 	if l.st.Compaction != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// backgroundPart is the part of the threshold at which a summary is begun in the background: with a
-	// threshold of 75 % of the window, at 60 %.
+	// backgroundPart is a fraction of the threshold. When the context has this size, a summary is
+	// begun in the background. With a threshold of 75 % of the window, this is 60 % of the window.
 	backgroundPart = 0.8
 	// backgroundPriority is the priority of the task that writes a summary in the background. It is
 	// lower than the priority of other tasks, because nothing waits for that summary.
@@ -86,11 +86,11 @@ func (l *loop) drop(why string) error {
 	return l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: why})
 }
 
-// settleCompaction handles a compaction in the background when a response has ended. If the summary is
-// written, it is appended, except while the client still has to answer tool calls. Otherwise, if the
-// run ends, the compaction is dropped. A run that waits for a message does not first wait for the
-// summary, so that clients see that the response has ended; the summary is then appended before the
-// next model call. The caller has saved the state.
+// settleCompaction handles a compaction in the background when a response has ended. If the summary
+// is written, it is appended, unless the client still has to answer tool calls. If the compaction
+// is still open and the run ends, the compaction is dropped. If the run waits for a message, the
+// summary is appended before the next model call: the run does not wait for it, so that clients see
+// at once that the response has ended. The caller has saved the state.
 func (l *loop) settleCompaction(ends bool) error {
 	if len(l.st.Open) == 0 {
 		if err := l.takeWritten(); err != nil {

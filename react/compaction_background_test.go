@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// The model's window has 8,000 tokens, and each call of the tool look returns 1,000 bytes. After
+// The model's window has 8,000 tokens, and each call of the lookTool returns 1,000 bytes. After
 // call number backgroundAt, a summary is begun in the background. After call number awaitedAt, the
 // context is over the threshold. The constant last is the number of calls in a run that ends
 // between these two.
@@ -24,8 +24,8 @@ const (
 	last         = backgroundAt + 2
 )
 
-// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The calls of the tool
-// look with the given numbers wait until the test lets them continue.
+// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The parameter stops
+// has the numbers of those calls of the lookTool that wait until the test lets them continue.
 func heldWorkerPool(t *testing.T, parked int, script string, stops ...int) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
 	s := emptyWorkerPool(t, script)

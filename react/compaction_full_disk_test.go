@@ -139,9 +139,9 @@ func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 }
 
 // wholeOrNothing checks that the entry of the compaction, its record and its event are stored
-// together or not at all. The run may still be running: the write that failed may have been one of
-// zeros ahead of the log, which no commit needs. So the entries are read between two equal readings
-// of the events.
+// together or not at all. The run may still be running: if the failed write was one of the zeros
+// that the store writes ahead of its log, no commit needed it. The method therefore reads the
+// entries between two readings of the events, until both readings are equal.
 func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	s.t.Helper()
 	for {

@@ -26,9 +26,9 @@ func hasSummary(messages []perdure.InputMessage) bool {
 // therefore pins the right entries.
 func (l *loop) inputID(key string) uuid.UUID { return uuid.NewSHA1(l.ctx.ID(), []byte("input:"+key)) }
 
-// appendSummaryOf appends a summary that a client sent. The summary covers the whole path before it. It
-// pins the user and system messages that stand directly before it in the same input, because the client
-// received them together with the summary, as the result of an earlier compaction.
+// appendSummaryOf appends a summary that a client sent. The summary covers the whole path before
+// it. It pins the user and system messages that come directly before it in the same input. The
+// client received these messages together with the summary, as the result of an earlier compaction.
 func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inputEntry) error {
 	record := *m.Compaction
 	record.Reason, record.KeepFrom, record.Pinned = perdure.CompactionInput, nil, []uuid.UUID{}

@@ -74,8 +74,8 @@ func (n *windowModel) requests() (turns, summaries []llm.Request) {
 	return turns, summaries
 }
 
-// lookTool is the tool look, which returns as many bytes as the call asks for. It counts its runs
-// by the number in the call.
+// lookTool replaces the built-in tool find. It returns as many bytes as the call asks for. Each
+// call has a number, and lookTool counts the runs of each number.
 type lookTool struct {
 	mu   sync.Mutex
 	runs map[int]int
@@ -110,11 +110,11 @@ func (l *lookTool) tool() tool.Tool {
 		l.runs[in.Number]++
 		return tool.Text(fmt.Sprintf("look %d: %s", in.Number, strings.Repeat("x", in.Bytes))), nil
 	})
-	looks.OnLost = perdure.OnLostRetry // a call of look changes nothing
+	looks.OnLost = perdure.OnLostRetry // a call changes nothing
 	return looks
 }
 
-// looks returns a model script: n turns that call the tool look, and a last turn that says Done.
+// looks returns a model script: n turns that call the lookTool, and then turns with only a text.
 func looks(n, bytes int) string {
 	var b strings.Builder
 	for i := range n {

@@ -61,10 +61,10 @@ func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	return size, automatic
 }
 
-// planAll plans the compaction of a whole path. If the request for a summary has no room for all
-// pieces, the compaction covers only those before the index keep. The result pinned has the ids of
-// pieces before keep that stay in the context: the newest messages of the user and the system, up to
-// keptTokens.
+// planAll plans the compaction of a whole path. The result keep is the index at which the covered
+// pieces end; it is less than the number of pieces if the request for a summary has no room for
+// all. The result pinned has the ids of covered pieces that stay in the context: the newest
+// messages of the user and the system, up to keptTokens.
 func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	said := p.newestInputs(pieces)
 	keep = p.fitting(pieces, len(pieces), pinnedEarlier(pieces))

@@ -101,8 +101,8 @@ func TestAResponseThatOnlyCompacts(t *testing.T) {
 	}
 }
 
-// TestASummaryIsTheContext checks that a summary that a client sent covers all that precedes it,
-// that the next compaction continues it, and that a copy of the conversation contains it.
+// TestASummaryIsTheContext checks that a summary that a client sent covers everything before it.
+// The next compaction continues that summary, and a copy of the conversation contains it.
 func TestASummaryIsTheContext(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, strings.Repeat("turn\n  text ok\n", 30))
 	id := s.start(engine.StartRequest{Messages: longTalk()})

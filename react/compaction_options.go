@@ -21,10 +21,11 @@ type CompactOptions struct {
 	// Off turns off automatic compaction of executions whose settings do not say whether they are
 	// compacted.
 	Off bool
-	// At is the size of the context at which a conversation is compacted. It is a fraction of what remains
-	// of the model's window without the model's maximum output: from perdure.MinCompactionAt to
-	// perdure.MaxCompactionAt; default perdure.DefaultCompactionAt. It applies to executions whose
-	// settings do not contain this number.
+	// At is the size of the context at which a conversation is compacted. It is a fraction of the
+	// model's window, after the tokens that are reserved for an answer are subtracted. It ranges
+	// from perdure.MinCompactionAt to perdure.MaxCompactionAt; the default is
+	// perdure.DefaultCompactionAt. It applies to executions whose settings do not contain this
+	// number.
 	At float64
 	// Target is the fraction of the window that the newest turns may fill after a compaction: from 0.01 to
 	// 0.5; default a quarter of the window, but at most 20,000 tokens. The newest turn is kept even if it

@@ -20,7 +20,7 @@ func compacting(o react.CompactOptions) func(*workerSetup) {
 	return func(c *workerSetup) { c.Compact = o }
 }
 
-// looked runs 24 turns that call the tool look for 1,500 bytes, in a window of 8,000 tokens. It
+// looked runs 24 turns that each ask the lookTool for 1,500 bytes, in a window of 8,000 tokens. It
 // returns the worker pool, its model and the execution.
 func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, more ...func(*workerSetup)) (*workerPool, *windowModel, *perdure.Execution) {
 	t.Helper()
@@ -67,7 +67,7 @@ func TestCompactOptionAt(t *testing.T) {
 }
 
 // TestCompactOptionTarget checks that a compaction keeps fewer of the newest turns with a small
-// Target than with a large one, and never none.
+// Target than with a large one, but at least one turn.
 func TestCompactOptionTarget(t *testing.T) {
 	kept := func(target float64) int {
 		s, n, x := looked(t, react.CompactOptions{Target: target}, perdure.AgentConfig{})

@@ -51,9 +51,9 @@ type piece struct {
 	kept, asked int
 }
 
-// plan returns the record of the compaction of a path, except its reason. The result ok is false if a
-// summary would cover nothing. The result partial says that the window is too small to summarise at once
-// all that should be covered, so that another compaction has to follow.
+// plan returns the record of the compaction of a path, except its reason. The result ok is false if
+// a summary would cover nothing. The result partial says that this compaction covers only a part of
+// what should be covered, because the window is too small. Another compaction has to follow.
 func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, partial, ok bool, err error) {
 	pieces, before, err := p.pieces(path)
 	if err != nil {
@@ -78,8 +78,9 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	return record, keep < all, true, nil
 }
 
-// choose sets the pinned pieces in the record. The result keep is the index of the first piece that this
-// compaction keeps; all is what keep would be in a window that is large enough.
+// choose sets the pinned pieces in the record. The result keep is the index of the first piece that
+// this compaction keeps. The result all is the index that keep would have if the window were large
+// enough.
 func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep, all int) {
 	if p.all {
 		record.Pinned, keep = p.planAll(pieces)
@@ -159,11 +160,13 @@ func (p planner) keptTokens() int {
 	return min(maxKeptTokens, p.limits.Window/4)
 }
 
-// textBytes returns the maximum number of bytes that a compaction leaves of a tool result or of arguments
-// that it keeps. In the request for a summary, this limit applies to every text.
+// textBytes returns the maximum number of bytes to which a compaction cuts a tool result, or the
+// arguments of a call, that it keeps. In the request for a summary, this limit applies to every
+// text.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
-// begins reports whether a turn begins at the piece: it is an answer of the model, or a message.
+// begins reports whether a turn begins at the piece. This is the case for every message except tool
+// results and compactions.
 func (p piece) begins() bool {
 	return p.Entry.Role != perdure.RoleToolResult && p.Entry.Type != perdure.EntryCompaction
 }
@@ -186,10 +189,10 @@ func (p planner) keepFrom(pieces []piece) int {
 	return keep
 }
 
-// fitting returns the index at which the covered pieces end. Candidates are keep and the smaller
-// indexes at which a turn begins, if some piece before them is not pinned. fitting returns the largest
-// candidate for which the request for a summary fits into the window. If it fits for none, fitting
-// returns the smallest candidate, or 0 if there is no candidate.
+// fitting returns the index at which the covered pieces end. It considers keep and each smaller
+// index at which a turn begins, but only indexes with an unpinned piece before them. It returns the
+// largest of these for which the request for a summary fits into the window. If the request fits
+// for none, it returns the smallest one. If there is no such index, it returns 0.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false
@@ -220,8 +223,8 @@ func (p planner) pinned(pieces []piece) []uuid.UUID {
 	room, user := min(maxPinnedTokens, p.limits.Window/8), false
 	pinned := []uuid.UUID{}
 	for _, c := range pieces {
-		// The pieces before an earlier compaction are pinned already. After it, no message of the user is
-		// the first one.
+		// The pieces before an earlier compaction are pinned already. A message of the user after
+		// it does not count as the user's first message.
 		user = user || c.Entry.Type == perdure.EntryCompaction
 		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
 		user = user || first

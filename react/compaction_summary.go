@@ -92,8 +92,9 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	})
 }
 
-// compacted sets the known size of the context, in tokens, to the parameter after. It also sets the
-// sizes at which the next compactions are tried.
+// compacted stores the size of the context after a compaction. The parameter after is this size in
+// tokens, with the system prompt and the tools. compacted also sets the sizes at which the next
+// compactions are tried.
 func (l *loop) compacted(c *compaction, after int) {
 	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
 	if c.Partial {
@@ -181,9 +182,9 @@ func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) er
 	return l.compactOnlyFailed(code, why)
 }
 
-// sizes estimates the size of the context, in tokens, before and after a compaction with this summary. The
-// result touches is the number of messages at the beginning of the context that the compaction does not
-// change.
+// sizes estimates the size of the context, in tokens, before and after a compaction with this
+// summary. The compaction does not change the messages at the beginning of the context; the result
+// touches is the number of these messages.
 func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (before, after, touches int, err error) {
 	e, err := perdure.NewMessageEntry(summaryMessage(summary))
 	if err != nil {

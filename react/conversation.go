@@ -34,7 +34,7 @@ type conversation struct {
 	bytes    int
 }
 
-// source is the data of an entry from which its message was decoded.
+// source is the data of an entry that determines its decoded message.
 type source struct {
 	role    perdure.Role
 	content json.RawMessage
@@ -43,8 +43,8 @@ type source struct {
 	resultBytes int
 }
 
-// take removes the conversation of an execution from the cache and returns it, or a new one if none is
-// cached. The caller alone uses it until put.
+// take removes the conversation of an execution from the cache and returns it, or a new one if none
+// is cached. No other call gets this conversation before the caller passes it to put.
 func (c *conversations) take(execution uuid.UUID) *conversation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +70,9 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	}
 }
 
-// readContext makes conv the context at the end of a path. The path may lack entries that the context does
-// not need. The result same is the number of messages at the beginning that have not changed.
+// readContext replaces the messages in conv by those of the context at the end of a path. The path
+// may lack entries that the context does not need. The result same is the number of messages at the
+// beginning that have not changed.
 func (conv *conversation) readContext(path func() iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	compacted, err := hasCompaction(path())
 	if err != nil {
@@ -131,8 +132,8 @@ func inOrder(entries []perdure.ContextEntry) iter.Seq2[perdure.ContextEntry, err
 	}
 }
 
-// read makes conv the messages of the given context. The result same is the number of messages at the
-// beginning that have not changed.
+// read replaces the messages in conv by those of the given context. The result same is the number
+// of messages at the beginning that have not changed.
 func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0

@@ -25,8 +25,8 @@ import (
 
 // crashPlan says when the processes of a run die. Each process is a server with its worker.
 type crashPlan struct {
-	// first is the number of commits after which the first process dies. each is that number for
-	// every process after it. 0 means that the process does not die.
+	// first is the number of commits after which the first process dies, and each is this number
+	// for every later process. 0 means that the process does not die.
 	first, each int
 	how         interruption // whether the process dies before or after its last commit
 }

@@ -61,7 +61,7 @@ func unread(why string) userMessageSignal {
 	return userMessageSignal{Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}}
 }
 
-// reason returns the text of an error as the model reads it, cut to about 500 bytes.
+// reason returns the text of an error in the form that the model reads, cut to about 500 bytes.
 func reason(err error) string {
 	text := err.Error()
 	var coded *perdure.Error
@@ -174,8 +174,8 @@ func answers(m perdure.InputMessage, call string) bool {
 	return slices.ContainsFunc(m.Parts, func(p perdure.Part) bool { return p.Type == perdure.PartToolResult && p.ToolCallID == call })
 }
 
-// skip appends a result to each of the calls, which says that the call was not run because a message of the
-// user came first.
+// skip stores the result "skipped" for each of the calls, because a message of the user came before
+// they were run.
 func (l *loop) skip(calls []call) error {
 	for _, c := range calls {
 		if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
@@ -188,9 +188,10 @@ func (l *loop) skip(calls []call) error {
 // copyBytes is the approximate number of bytes of entries in one commit of copyFrom.
 const copyBytes = 1 << 20
 
-// copyFrom copies the path of the earlier execution whose conversation this one continues, if its input
-// names one. It returns the calls in that path that have no result. The id of each copy is derived from
-// this execution's id and the id of the copied entry. Tool calls keep their ids, which the client knows.
+// copyFrom copies the path of the earlier execution whose conversation this one continues, if this
+// execution's input names one. It returns the calls in that path that have no result. The id of
+// each copy is derived from this execution's id and the id of the copied entry. Tool calls keep
+// their ids, which the client knows.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {

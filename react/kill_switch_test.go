@@ -69,15 +69,15 @@ func (f *killSwitch) met() bool {
 	return f.hit
 }
 
-// plan interrupts commits of the store, as the method next does for calls.
+// plan decides how a commit of the store is interrupted, as the method next does for calls.
 func (f *killSwitch) plan(_ int, c store.Command) storetest.Fault {
 	h, dead := f.next("store", c.Name)
 	switch {
 	case dead || h == before:
 		return storetest.FailBefore
 	case h == after:
-		// The process dies before it receives the reply. It is therefore stopped before the commit,
-		// so that nobody receives the reply.
+		// The store executes this commit, but the process dies before it receives the reply. The
+		// process is marked as dead already now, so that nobody receives the reply.
 		f.end()
 		return storetest.LoseAnswer
 	}

@@ -202,8 +202,8 @@ func (o *outcome) compare(t *testing.T, want *outcome) {
 	}
 }
 
-// compareTask checks that a task has no more attempts than the interruption allows, runs at most
-// once per attempt, and runs at most once if it has effects.
+// compareTask checks that a task has no more attempts than the interruption allows, and that it
+// runs at most once per attempt. A task with effects must run at most once in all.
 func (o *outcome) compareTask(bad func(string, ...any), task *perdure.Task) {
 	most := 2
 	if o.how == lost && (o.name == "Commit" || o.name == "FinishTask" || o.name == "Append") {

@@ -109,8 +109,9 @@ func (h *crashStore) say(id uuid.UUID, text string) {
 	}
 }
 
-// stride is the number of commits after which a process dies in the long form of the test. Runs
-// with all possible first deaths together kill the run at every commit.
+// stride is the number of commits between two deaths in the long form of the test. There the run is
+// played once for each first death from commit 1 to commit stride, so each commit is hit in one of
+// these plays.
 const stride = 7
 
 // TestALongConversationSurvivesDeaths checks a run of many turns with tools, and a long chat, in a

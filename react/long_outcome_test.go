@@ -158,8 +158,9 @@ func (o *longOutcome) compare(t *testing.T, want *longOutcome) {
 
 const purposeCompaction = "compaction"
 
-// comparePaid checks that each attempt of a model call was paid for at most once, that all attempts
-// of a call sent the same bytes, and that no part of the conversation was summarized twice.
+// comparePaid checks that each attempt of a model call was paid for at most once, and that all
+// attempts of a call sent the same bytes. It also checks that no part of the conversation was
+// summarized twice.
 func (o *longOutcome) comparePaid(t *testing.T) {
 	t.Helper()
 	for i, task := range o.turns {

@@ -122,9 +122,9 @@ func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle runs between two responses. If a message is pending, or the run is not one-shot, it waits for a
-// message and begins the next response. Otherwise it returns done, or the model's error if the model
-// failed.
+// idle runs between two responses. If a message is pending, or if the run is not one-shot, idle
+// waits for a message and begins the next response. If the run is over, it returns done, or the
+// model's error if the model failed.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {
@@ -326,9 +326,9 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	return err
 }
 
-// modelFailed ends the response with an error that clients see, or calls tooLong if the context was too
-// long. A one-shot run then fails. Any other run calls the model again after a message of the user or a
-// retry signal.
+// modelFailed ends the response with an error that clients see. A one-shot run then fails; any
+// other run calls the model again after a message of the user or a retry signal. But if the context
+// was too long, modelFailed calls tooLong instead.
 func (l *loop) modelFailed(failure error) error {
 	if perdure.CodeOf(failure) == tooLongCode {
 		return l.tooLong(failure)
@@ -391,8 +391,9 @@ func callOf(part perdure.Part) call {
 	return c
 }
 
-// refusal returns why a call cannot be run, as the result that the model reads, or "" if the call can be
-// run. The parameter known says whether the execution has the called tool; tools are the names that it has.
+// refusal returns the result that the model reads if a call cannot be run, or "" if it can. The
+// parameter known says whether the execution has the called tool. The parameter tools has the names
+// of the execution's tools.
 func refusal(c call, known bool, tools []string) string {
 	switch {
 	case c.Name == perdure.UnnamedTool:

@@ -98,8 +98,8 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, prompt *promptRecord) map[str
 	return call
 }
 
-// costRecord returns the cost as an llm_call entry has it, with the members input, output and total. A
-// member that is unknown is null.
+// costRecord returns the cost in the form that an llm_call entry has: with the members input,
+// output and total. A member that is unknown is null.
 func costRecord(a modelAnswer) any {
 	if a.Cost != nil {
 		return a.Cost
@@ -170,8 +170,8 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	return r, p, nil
 }
 
-// requestSource reads what a request is built from, besides the input of its task. An agent.TaskContext is
-// one.
+// requestSource reads the data from which a request is built, apart from the input of its task. An
+// agent.TaskContext implements it.
 type requestSource interface {
 	Execution() (*perdure.Execution, error)
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]

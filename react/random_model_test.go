@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// randomModel is a model that answers differently at each call. The ids in its answers are
-// placeholders or repeated. During some calls it also sends a message of the user.
+// randomModel is a model that answers differently at each call. The tool calls in its answers have
+// placeholders or repeated values as ids. During some calls it also sends a message of the user.
 type randomModel struct {
 	w     *runStore
 	seed  uint64

@@ -42,8 +42,8 @@ type Config struct {
 	Select func(t Turn) perdure.ModelConfig
 	// Compact are the options of compaction. If they are invalid, Agent panics.
 	Compact CompactOptions
-	// Logger gets a warning if the prompt of a model call does not begin with the prompt of the call
-	// before, and the loop knows no reason; default slog.Default.
+	// Logger gets a warning if the prompt of a model call does not begin with the prompt of the
+	// call before and no reason for this is known. The default is slog.Default.
 	Logger *slog.Logger
 	// Counters, if set, count the work of all executions on this worker.
 	Counters *Counters

@@ -26,10 +26,11 @@ import (
 )
 
 // TestStreamMergeAndEntriesAreTheSame kills processes at random points, and compares four views of
-// the conversation. These are a client's view of the stream (during the run and after it), Merge of
-// the same chunks, Merge of the stored messages, and the stored messages. It checks that all views
-// have the same messages with the same ids. Each message belongs to the response that its input
-// began or joined, and no placeholder of a provider remains.
+// the conversation. These are a client's view of the stream (during the run and after it), the
+// result of Merge for the same chunks, the result of Merge for the stored messages, and the stored
+// messages themselves. The test checks that all views have the same messages with the same ids.
+// Each message belongs to the response that its input began or joined, and no placeholder of a
+// provider remains.
 //
 // The environment variable PERDURE_KILL_SEED sets the seed of the first run, and PERDURE_FOLDS the
 // number of runs.
@@ -202,8 +203,8 @@ func updateOf(responseID, messageID string, role perdure.Role, parts ...perdure.
 	return u
 }
 
-// mergeAll merges the updates of each response, and returns the messages in the order of the
-// responses.
+// mergeAll passes the updates of each response to Merge, and returns the messages in the order of
+// the responses.
 func mergeAll(execution uuid.UUID, updates []response.Update) []comparedMessage {
 	var order []string
 	of := map[string][]response.Update{}

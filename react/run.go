@@ -70,9 +70,10 @@ func (r RunResult) Text() string { return r.Message.PlainText() }
 // Run runs the loop of the react agent as a part of an agent of any kind: it asks a model, runs the
 // tools that the model calls, returns their results to the model, and continues until the model
 // calls no more tools. Each model call and each tool call is a task. A function that is entered
-// again gets the stored answers and results, so a crash never pays for an answer twice, nor runs a
-// finished tool again. The options and the messages are stored when the Run begins. If the program
-// has changed when the function is entered again, the stored options and messages still apply.
+// again gets the stored answers and results, so that no answer is paid for twice after a crash, and
+// no finished tool runs again. The options and the messages are stored when the Run begins. If the
+// program has changed when the function is entered again, the stored options and messages still
+// apply.
 //
 // Calls of one answer run in parallel, except around tools with Barrier. An error of a tool is a
 // result that the model reads. A call of a tool that is not in Tools gets an error as its result. A
@@ -166,7 +167,7 @@ func (o RunOptions) check() error {
 	return nil
 }
 
-// runStep returns the name of the step whose record is the runRecord.
+// runStep returns the name of the step whose result is the runRecord.
 func (o RunOptions) runStep() string {
 	if o.Name == "" {
 		return "react.Run"

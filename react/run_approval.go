@@ -60,7 +60,7 @@ func (r *run) limits(c *call, requires string) []agent.TaskOption {
 	return []agent.TaskOption{agent.Confined(net, requires)}
 }
 
-// clear schedules a call that a policy guards and now lets run.
+// clear schedules a call that an approval policy guards and has allowed.
 func (r *run) clear(c *call, j perdure.Judgement, why perdure.Clearance) {
 	r.schedule(c, append(r.limits(c, j.Requires), agent.WithClearance(why))...)
 }

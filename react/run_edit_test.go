@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// TestAnEditDoesNotEscapeAStricterRuleOfTheRun checks that a call is not run if a person edits it
-// so that a rule of the Run with other voters applies.
+// TestAnEditDoesNotEscapeAStricterRuleOfTheRun approves a call and edits it, so that another rule
+// of the Run with other voters applies to the edited call. It checks that the call is not run.
 func TestAnEditDoesNotEscapeAStricterRuleOfTheRun(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call bash {\"command\": \"echo 1\"}\nturn\n  text Done.\n")
 	o := react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "s"}, Approvals: perdure.ApprovalPolicy{

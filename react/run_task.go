@@ -38,8 +38,8 @@ type runCall struct {
 	Edited bool `json:"edited,omitempty"`
 }
 
-// message returns the message with the result of a call. The parameter of is the call; t is its task,
-// or nil if the call was not run.
+// message returns the message with the result of the tool call "of". The parameter t is the task of
+// that call, or nil if the call was not run.
 func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	result := tool.Errorf("%s", c.Refused)
 	if t != nil {
@@ -71,7 +71,8 @@ type runMessages struct {
 	bytes    int
 }
 
-// ask returns the request of a Run's model call; task is the id of the call's task, and in is its input.
+// ask returns the request of a model call of a Run. The parameter task is the id of the task that
+// makes the call, and in is the input of that task.
 func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Request, error) {
 	known, err := c.rebuild(from, task, in)
 	if err != nil {
@@ -86,10 +87,10 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 	return r, nil
 }
 
-// rebuild returns the conversation before the model call with this id and input. It reads turn after
-// turn, backwards, to one whose conversation is cached, or to the first. Errors: not_found;
-// invalid_argument, if a turn names another model call than that of the turn before; those of the task
-// source.
+// rebuild returns the conversation before the model call with this id and input. It reads the turns
+// from the newest one backwards, until it reaches a turn whose conversation is cached, or the first
+// turn. Errors: not_found; invalid_argument, if the model call that a turn names as the previous
+// one does not belong to the turn before; the errors of the task source.
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
 	var turns []endedTurn // the newest turn is the first element
 	cached := c.get(in.Run.Record)
@@ -206,8 +207,8 @@ func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (ended
 	return r, nil
 }
 
-// with returns the conversation extended by turns, whose first element is the newest. The result is the
-// conversation before the model call with this id.
+// with returns the conversation m, followed by the given turns. The first element of turns is the
+// newest turn. The result is the conversation before the model call with this id.
 func (m *runMessages) with(id uuid.UUID, turns []endedTurn) (*runMessages, error) {
 	next := &runMessages{task: id, record: m.record, messages: slices.Clip(m.messages), bytes: m.bytes}
 	for _, t := range slices.Backward(turns) {

@@ -161,9 +161,9 @@ func (s *workerPool) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked 
 	}
 }
 
-// TestRunIsApproved checks that a worker learns the approval policies of any run over gRPC, before
-// and after the run was parked. An approved call runs with exactly the approved bytes. It checks
-// REMOTE and LOCAL executions, and the policies of the execution and of the Run.
+// TestRunIsApproved checks the approval of calls in a Run over gRPC, whether the goroutine is
+// parked or the function is entered again. An approved call runs with exactly the approved bytes.
+// The test checks REMOTE and LOCAL executions, and the policies of the execution and of the Run.
 func TestRunIsApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var policy perdure.ApprovalPolicy

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// states defines which versions of the stored state this program can load. If a change of the type state
-// makes an older state unreadable, it needs the next version and a migration.
+// states defines which versions of the stored state this program can load. If a change of the type
+// state makes an older state unreadable, that change needs the next version and a migration.
 var states = agent.DefineState[state](1)
 
 // state is what the react agent stores in a checkpoint. Its size does not depend on the length of the
@@ -24,8 +24,8 @@ type state struct {
 	ResponseCalls int `json:"responseCalls,omitempty"`
 	// Pending is the turn for whose tasks the loop waits; nil between turns.
 	Pending *pending `json:"pending,omitempty"`
-	// Idle says that the response has ended. StopReason and Text then describe how it ended, and Error and
-	// ErrorCode the failure of the model, if it failed.
+	// Idle says that the response has ended. StopReason and Text then say how it ended. If the
+	// model failed, Error and ErrorCode describe that failure.
 	Idle       bool               `json:"idle"`
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Error      string             `json:"error,omitempty"`
@@ -62,8 +62,9 @@ type state struct {
 	// BackgroundFrom is the estimated context size, in tokens, at which a summary is next written in the
 	// background. It is set after a compaction.
 	BackgroundFrom int `json:"backgroundFrom,omitempty"`
-	// TooLong is the number of the turn for which a compaction has begun because the provider refused the
-	// turn's context as too long, plus one. It is 0 if there is no such turn.
+	// TooLong identifies the turn whose context the provider refused as too long, and for which a
+	// compaction has begun: it is the number of the turn, plus one. It is 0 if there is no such
+	// turn.
 	TooLong int `json:"tooLong,omitempty"`
 }
 
@@ -102,8 +103,8 @@ type call struct {
 	Edited string `json:"edited,omitempty"`
 }
 
-// next returns the number of calls in the next group: one call of a tool with Barrier, or all calls before
-// the next such call or the next call of a client tool.
+// next returns the number of calls in the next group. A group is one call of a tool with Barrier,
+// or else all calls before the next call of a tool with Barrier or of a client tool.
 func (p *pending) next() int {
 	rest := p.Calls[p.Done:]
 	if len(rest) == 0 {

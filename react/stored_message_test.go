@@ -70,7 +70,7 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 	}
 }
 
-// findBy returns the tools with the function run as the implementation of find.
+// findBy returns a copy of tools in which the tool "find" is implemented by the function run.
 func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Result, error)) []tool.Tool {
 	tools = slices.Clone(tools)
 	tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == "find" })].Run = run

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// TestContentOfATurnIsStoredOnce checks that blocks of a model's answer and results of tasks refer
-// to the entries with their content, and do not contain it a second time.
+// TestContentOfATurnIsStoredOnce checks that the content of a model's answer and of a tool's result
+// is stored only in their entries. Blocks and results of tasks refer to these entries.
 func TestContentOfATurnIsStoredOnce(t *testing.T) {
 	long := strings.Repeat("look at \"all\" of <it> & é, ", 40)
 	s := newScriptedEngine(t, 2, `

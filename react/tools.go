@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// tools runs the next group of the turn's calls, and stores the results in the order of the calls. A
-// group is one call of a tool with Barrier, or all calls up to the next such call or the next call of a
-// client tool. If a message of the user has arrived, tools instead skips the calls that have not begun.
-// If only calls of client tools remain, it ends the response.
+// tools runs the next group of the turn's calls, and stores the results in the order of the calls.
+// A group is one call of a tool with Barrier, or else all calls before the next call of a tool with
+// Barrier or of a client tool. If a message of the user has arrived, tools instead skips the calls
+// that have not begun. If only calls of client tools remain, it ends the response.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
@@ -55,8 +55,8 @@ func (l *loop) tools() error {
 	return nil
 }
 
-// skipRest stores a result for each call of the turn that has not begun, which says that the call was
-// skipped, and ends the turn.
+// skipRest stores the result "skipped" for each call of the turn that has not begun, and ends the
+// turn.
 func (l *loop) skipRest() error {
 	p := l.st.Pending
 	l.st.Pending = nil

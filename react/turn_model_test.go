@@ -59,7 +59,7 @@ func callsOf(turn int) []labelledCall {
 }
 
 // tools returns a tool whose interrupted calls may run again, and two tools whose calls must not.
-// They count their runs by label.
+// The tools count their runs by label.
 func (w *runStore) tools() []tool.Tool {
 	type in struct {
 		Label string `json:"label"`

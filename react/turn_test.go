@@ -134,8 +134,8 @@ turn
 	}
 }
 
-// TestEqualCommandRunsAgain checks that an equal command in a second call runs, and does not return
-// the result of the first call.
+// TestEqualCommandRunsAgain checks that a command runs again if a second call has the same command.
+// The second call does not get the result of the first one.
 func TestEqualCommandRunsAgain(t *testing.T) {
 	const again = "turn\n  call bash {\"command\": \"echo x >> effects; wc -l < effects\"}\n"
 	for _, parked := range []int{100, -1} {

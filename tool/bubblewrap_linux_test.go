@@ -7,7 +7,8 @@ import (
 )
 
 // TestBubblewrapIsNotTakenFromTheWorkspace checks that a program named bwrap in the workspace is
-// not used, even if the workspace is the first folder in PATH, directly or by a symlink.
+// not used. The first folder in PATH is in the workspace and contains the program. The second
+// folder contains a symlink to it.
 func TestBubblewrapIsNotTakenFromTheWorkspace(t *testing.T) {
 	dir, data := layout(t, "data")
 	folder, link := filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(dir), "beside")

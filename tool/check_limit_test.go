@@ -8,7 +8,7 @@ import (
 )
 
 // TestChecksAreBounded checks that Check returns an error result if the check of the schema would
-// not end, or if the check of the arguments would take too long. The result lists at most
+// never end, and if the check of the arguments would take too long. The result lists at most
 // maxExplained faults.
 func TestChecksAreBounded(t *testing.T) {
 	var doubled strings.Builder

@@ -113,8 +113,8 @@ func whereIs(text, old string) string {
 	return "lines " + strings.Join(lines, ", ")
 }
 
-// nearby returns a hint for the model if text does not contain old: the first line of text that equals
-// the first non-blank line of old, apart from surrounding space, or contains that line.
+// nearby returns a hint for the model if text does not contain old. The hint is the first line of
+// text that equals or contains the first non-blank line of old, apart from surrounding space.
 func nearby(text, old string) string {
 	wanted := ""
 	for line := range strings.Lines(old) {

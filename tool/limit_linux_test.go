@@ -160,7 +160,7 @@ func TestFilesThatRunLater(t *testing.T) {
 			put(t, path, good)
 			os.Remove(filepath.Join(dir, "x"))
 		}
-		// The folder .git can be renamed, and missing files can be created.
+		// The command can still rename the folder .git and create missing files.
 		r := ran("mv .git away; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo evil > .zshenv; true")
 		wantText(t, r, r.IsError, "[changed: ", ".git/hooks", ".zshenv")
 		os.RemoveAll(filepath.Join(dir, ".git"))

@@ -57,8 +57,8 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 	}
 }
 
-// TestWhatACommandLeavesDiesWithTheCall checks that processes that leave the session are killed
-// when the call ends, with a PID namespace or bubblewrap.
+// TestWhatACommandLeavesDiesWithTheCall checks confinement with a PID namespace or bubblewrap.
+// Processes that have left the session of a command are killed when the call ends.
 func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {

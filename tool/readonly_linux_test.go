@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// TestAttributesOutsideAreNotChanged checks that a command cannot change mode, owner or times of
-// files outside the workspace, if it runs under bubblewrap or in a mount namespace of its own. It
-// can change them in the workspace, in its temporary folders and in caches.
+// TestAttributesOutsideAreNotChanged checks commands under bubblewrap or in a mount namespace of
+// their own. They cannot change mode, owner or times of files outside the workspace. They can
+// change them in the workspace, in the temporary folders and in caches.
 func TestAttributesOutsideAreNotChanged(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, place := range []string{"data", "ws/data"} {

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// Recorder returns a function for Call.Record, which writes a file for each process group to the folder
-// dir. KillRecorded later kills the groups in these files whose worker has died. If a file cannot be
-// written, the group runs all the same, and the error is logged.
+// Recorder returns a function for Call.Record. That function writes a file for each process group
+// to the folder dir. KillRecorded later kills the groups in these files whose worker has died. If a
+// file cannot be written, the group runs all the same, and the error is logged.
 func Recorder(dir string) func(pgid int) (forget func()) {
 	return func(pgid int) func() {
 		path := filepath.Join(dir, strconv.Itoa(pgid))

@@ -47,9 +47,8 @@ func TestACommandOfRootIsNoRoot(t *testing.T) {
 	})
 }
 
-// TestOtherFamiliesAreDenied checks that a command cannot create sockets of families that bypass
-// its network limit, such as sockets to the host of a virtual machine, whether the command is
-// confined or not.
+// TestOtherFamiliesAreDenied checks that a command, confined or not, cannot create sockets of
+// families that bypass its network limit, such as sockets to the host of a virtual machine.
 func TestOtherFamiliesAreDenied(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

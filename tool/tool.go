@@ -28,9 +28,9 @@ type Tool struct {
 	// Timeout is the maximum duration of one attempt to run a call; 0 means no timeout. The caller of Run
 	// enforces it.
 	Timeout time.Duration
-	// Run runs a call. It returns a Result for every outcome that a model can read and react to, also for a
-	// failure. It returns an error if the environment has failed, or the cause of ctx if the call was
-	// cancelled. If it returns both, the Result says what was done before the error.
+	// Run runs a call. It returns a Result for every outcome, including a failure, to which a model
+	// can react. It returns an error if the environment has failed, or the cause of ctx if the call
+	// was cancelled. If it returns both, the Result says what was done before the error.
 	Run func(ctx context.Context, call *Call) (Result, error)
 
 	// compiled is the compiled Schema. It is nil in a Tool that New has not created; Check then compiles
@@ -62,6 +62,13 @@ type Call struct {
 
 // Event is an event that the built-in tools emit. Paths are relative to the workspace and use
 // slashes. The types of events are:
+//
+//   - file_read, file_write: a path.
+//   - artifact: a path and an action, created or modified.
+//   - tool.confined, tool.unconfined: how bash is confined (Fence), what that does not prevent
+//     (Note), and what enforces the limits of memory and processes (Limits).
+//   - tool.guarded_change: the paths that a command changed and that programs outside the sandbox
+//     later run or read as configuration.
 type Event struct {
 	Type   string   `json:"type"`
 	Path   string   `json:"path,omitempty"`

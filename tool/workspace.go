@@ -17,9 +17,9 @@ import (
 // WorkspaceOptions configures a workspace. With the zero value, bash is confined by all means that
 // this machine supports.
 type WorkspaceOptions struct {
-	// DataDir is the data directory of this program, which tools must not use; "" if there is none. The
-	// folder must exist. The folder that is at this path when the process first uses the path stays
-	// protected, see HoldDataDir.
+	// DataDir is the data directory of this program, which tools must not use; "" if there is none.
+	// The folder must exist. When the process first uses this path, it opens the folder there. From
+	// then on that folder is protected, even if it is moved; see HoldDataDir.
 	DataDir string
 	// Env has the names of environment variables that commands get besides the usual ones. Variables whose
 	// names end in _API_KEY or begin with PERDURE_ are never passed on.

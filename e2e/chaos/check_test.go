@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// played returns the data of a run without faults. In its second turn a message arrives, because of which a
-// tool is skipped. Another tool is interrupted, and one model call is made twice.
+// played returns the data of a run without faults. A message arrives in its second turn, so a tool
+// is skipped. Another tool is interrupted, and one model call is made twice.
 func played() Run {
 	p := &runBuilder{Run: Run{
 		ID: "x", Script: Script{Run: 7, Turns: 4, Late: 1, Pause: "0"}, OneShot: true, Status: perdure.StatusCompleted, Effects: map[string]int{},
@@ -152,7 +152,8 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// second gives a tool call a second task: the one of the call named other.
+// second changes the log so that the tool call named call has two tasks: its own, and the task of
+// the call named other.
 func (r *Run) second(call, other string) {
 	for i := range r.Log {
 		if r.Log[i].Call == other {
@@ -181,8 +182,8 @@ func TestOrderOfSenders(t *testing.T) {
 	}
 }
 
-// TestTakeovers checks how Takeovers measures time: from the kill of a worker to the next event of the run
-// that only a worker's work writes.
+// TestTakeovers checks how Takeovers measures time. The time begins with the kill of a worker. It
+// ends with the run's next event that shows the work of a worker.
 func TestTakeovers(t *testing.T) {
 	at := func(seconds int) perdure.Time { return perdure.At(time.Unix(int64(seconds), 0)) }
 	runs := []Run{

@@ -43,12 +43,13 @@ const (
 	JumpWorker Kind = "jump worker"
 )
 
-// Fault is one fault that the suite causes, at a time of the plan.
+// Fault is one planned fault.
 type Fault struct {
 	Kind Kind          `json:"kind"`
 	At   time.Duration `json:"at"`  // since the start of the plan
 	For  time.Duration `json:"for"` // until it heals, or the process is started again
-	// Target is the number of the server or worker that the fault affects, if its kind affects one.
+	// Target is the number of the affected server or worker. It has no meaning for kinds of faults
+	// that affect neither.
 	Target int `json:"target"`
 	// By is how far the fault moves a clock.
 	By time.Duration `json:"by,omitempty"`
@@ -135,7 +136,7 @@ func (f Fault) OfWorker() bool {
 	return slices.Contains([]Kind{KillWorker, StopWorker, CutWorker, HoldUp, HoldDown, HalfOpen, DelayWorker, JumpWorker}, f.Kind)
 }
 
-// Place returns the name of what the fault affects.
+// Place returns a name for the part of the fleet that the fault affects.
 func (f Fault) Place() string {
 	switch {
 	case f.OfServer():

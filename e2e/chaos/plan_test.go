@@ -30,8 +30,8 @@ func TestASeedIsAPlan(t *testing.T) {
 	}
 }
 
-// TestPlansAreWhole checks that every plan contains all kinds of faults. A stopped process is stopped
-// for longer than a lease, and the faults of one place do not overlap.
+// TestPlansAreWhole checks that every plan contains all kinds of faults. A stopped process is
+// stopped for longer than a lease, and faults with the same target do not overlap.
 func TestPlansAreWhole(t *testing.T) {
 	for seed := range uint64(50) {
 		counts, busy := map[Kind]int{}, map[string]time.Duration{}

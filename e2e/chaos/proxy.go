@@ -152,7 +152,8 @@ func (l *link) cut() {
 	})
 }
 
-// pump forwards one direction until its end.
+// pump forwards the data of one direction of the link until that direction ends. If up is true,
+// this is the data from the caller.
 func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 	defer l.cut()
 	buffer := make([]byte, 32<<10)
@@ -171,7 +172,8 @@ func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 
 var errEnded = errors.New("the connection has ended")
 
-// hold waits while the rule holds this direction, and for the rule's delay.
+// hold waits as long as the proxy's rule holds back the data of this direction. It then waits for
+// the delay that the rule sets.
 func (l *link) hold(up bool) error {
 	p := l.proxy
 	for {

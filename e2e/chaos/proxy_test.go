@@ -14,7 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo answers every line with its name and the line until the test ends.
+// echo starts a server that answers every line with the server's name and that line. The server
+// runs until stop is called or the test ends.
 func echo(t *testing.T, name string) (addr string, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

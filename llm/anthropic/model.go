@@ -78,8 +78,8 @@ var budgets = map[llm.Thinking]int64{
 const minBudget = 1024
 
 // setLimits sets max_tokens, reasoning and sampling. A reasoning budget is at most half of
-// max_tokens, but at least minBudget. The API requires a max_tokens that exceeds the budget; if it
-// does not, setLimits adds the budget to it.
+// max_tokens, but at least minBudget. The API requires that max_tokens exceeds the budget. If
+// max_tokens does not, setLimits adds the budget to max_tokens.
 func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	t := traitsOf(req.Model)
 	p.MaxTokens = t.maxTokens
@@ -106,9 +106,10 @@ func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 // leastTopP is the smallest top_p that the API accepts from a request with reasoning.
 const leastTopP = 0.95
 
-// setSampling sets temperature and top_p if the model accepts them. The parameter thinks says that the
-// request asks for reasoning: the model then accepts no temperature, and only a high top_p. The
-// parameter one says that the model does not accept both; setSampling then prefers the temperature.
+// setSampling sets temperature and top_p if the model accepts them. The parameter thinks says that
+// the request asks for reasoning: the model then accepts no temperature, and only a high top_p. The
+// parameter one says that the model accepts only one of the two; setSampling then sets the
+// temperature if the request has one.
 func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one bool) {
 	if req.Temperature != nil && !thinks {
 		p.Temperature = param.NewOpt(*req.Temperature)
@@ -152,9 +153,9 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 	return false
 }
 
-// mayThink reports whether the conversation allows a model with a reasoning budget to reason. An
-// assistant message with tool calls must begin with the model's own reasoning. That reasoning is
-// missing after a change of the model or of the level.
+// mayThink reports whether a model with a reasoning budget may reason in this conversation. The API
+// requires that an assistant message with tool calls begins with the model's own reasoning. After a
+// change of the model or of the level, that reasoning is missing.
 func mayThink(messages []anthropic.MessageParam) bool {
 	for i := 1; i < len(messages); i++ {
 		content := messages[i-1].Content

@@ -85,7 +85,8 @@ func (a *answer) take(c *chunk) error {
 }
 
 // part adds a received part to the response. A part with a signature is not joined with other
-// parts, because the signature covers exactly this part, and the next request sends both back.
+// parts: the next request sends the part and its signature back, and the signature covers exactly
+// this part.
 func (a *answer) part(p receivedPart) error {
 	signature, text := base64.StdEncoding.EncodeToString(p.ThoughtSignature), string(p.Text)
 	switch {

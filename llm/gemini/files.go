@@ -38,7 +38,8 @@ func mediaPart(p perdure.Part) part {
 	return part{FileData: &link{MimeType: mime, URI: p.URL}}
 }
 
-// what returns a name for the content of a part that a function result cannot contain.
+// what returns "image" or "file", depending on the content of p. The word replaces a part that a
+// function result cannot contain.
 func what(p part) string {
 	switch {
 	case p.InlineData != nil && !strings.HasPrefix(p.InlineData.MimeType, "image/"):

@@ -47,8 +47,8 @@ func Tells(text, key string) string {
 	return ""
 }
 
-// testEchoedKey checks that responses and errors do not show a key, or a part of it, that a server
-// repeats in one of the forms of Echoes.
+// testEchoedKey uses a server that repeats a key, or a part of the key, in each of the forms of
+// Echoes. It checks that responses and errors do not show the key or the part.
 func testEchoedKey(t *testing.T, r Remote) {
 	for _, echo := range Echoes(Secret) {
 		said := "it was " + echo + " then"

@@ -13,11 +13,12 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Path is a random conversation for tests of providers. Its answers come from several models. Some of
-// its ids, names, arguments and texts are such that providers refuse them. It may have no user message.
+// Path is a random conversation for tests of providers. Its answers come from several models. Some
+// of its ids, names, arguments and texts are such that providers refuse them. It may have no user
+// message.
 //
-// The transcript rules allow the conversation, except for parts from oldParts, which may be inserted
-// into it. Such parts were stored before the rules were checked, and providers refuse them.
+// The conversation follows the transcript rules, except that parts from oldParts may be inserted
+// into it. Earlier versions stored such parts without a check, and providers refuse them.
 type Path struct {
 	Messages []perdure.Message
 

@@ -37,8 +37,8 @@ type recordedCall struct {
 }
 
 // recordedAnswer is a recorded answer of a server. Broken reports that the connection failed after
-// Body, or before any answer if Status is 0. Error is the error of the transport; nil if it has another
-// form than *llm.Error.
+// Body, or before any answer if Status is 0. Error is the transport's error if that error is an
+// *llm.Error, and otherwise nil.
 type recordedAnswer struct {
 	Status int
 	Header map[string]string

@@ -61,7 +61,7 @@ func (c *checker) link(v any) {
 	c.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil, "a URL is %q", v)
 }
 
-// pdf checks a PDF file with data.
+// pdf checks a PDF file that is sent as data.
 func (c *checker) pdf(mime, data string) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	c.want(err == nil && mime == "application/pdf" && strings.HasPrefix(string(raw), "%PDF-"), "a file is said to be %q and is no PDF: %v", mime, err)

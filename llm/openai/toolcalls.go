@@ -26,7 +26,7 @@ type entry struct {
 	// placeholder before the real arguments.
 	empty string
 	// again is a fragment that repeated the name of the call after the call's arguments were
-	// complete. If more arguments follow, again was the beginning of another call.
+	// complete. If more arguments follow, the fragment again was the beginning of another call.
 	again *fragment
 }
 
@@ -128,8 +128,8 @@ func (t *toolCalls) find(f fragment) *entry {
 }
 
 // fits reports whether the fragment f may belong to the call e. Fragments with different ids never
-// belong to the same call. If both have an index, the indexes must be equal. Otherwise, equal ids
-// decide, and without ids f belongs to the newest call.
+// belong to the same call. If both f and e have an index, the indexes must be equal. Otherwise f
+// belongs to e if their ids are equal. If one of them has no id, f belongs to the newest call.
 func (e *entry) fits(f fragment, newest bool) bool {
 	bothIndexed := e.hasIndex && f.hasIndex
 	switch {
@@ -144,8 +144,9 @@ func (e *entry) fits(f fragment, newest bool) bool {
 }
 
 // endsBefore reports whether the fragment f begins another call, although fits reports that it may
-// belong to e. There are two cases, both only if f has a name. In the first, the name differs from
-// e's. In the second, e's arguments are complete, and f has arguments, or an id while e has none.
+// belong to e. It returns true only if f has a name, and in two cases. In the first case, f and e
+// have different names. In the second case, e's arguments are complete, and f has arguments or an
+// id that e still lacks.
 func (e *entry) endsBefore(f fragment) bool {
 	if f.name == "" {
 		return false

@@ -53,9 +53,10 @@ func (a *answer) start(index gpt.Count, out receivedItem) error {
 	return a.Calls.Append(call, string(out.Arguments))
 }
 
-// find returns the open item to which an event belongs; nil if there is none. It compares the index in
-// the output, which servers send correctly, and the id only if several items have the same index. The
-// id alone is not enough: some servers send the same id for all items, or another id in each event.
+// find returns the open item to which an event belongs; nil if there is none. It compares the
+// items' index in the output, which servers send correctly. It compares the id only if several
+// items have the same index. The id alone is not enough: some servers send the same id for all
+// items, or another id in each event.
 func (a *answer) find(index gpt.Count, id gpt.Text) *item {
 	var found *item
 	for _, it := range a.items {

@@ -55,8 +55,9 @@ type converter struct {
 	model llm.Model
 	ids   map[string]string
 	out   []any
-	// reasonings contains the ids of the reasoning items that were already added. If a server gave
-	// several items the same id, only the first one is sent with it.
+	// reasonings contains the ids of the reasoning items that were already added. If several items
+	// have the same id, because a server sent it for all of them, only the first one is sent back
+	// with that id.
 	reasonings map[string]bool
 }
 

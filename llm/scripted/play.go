@@ -136,8 +136,9 @@ func (p *player) wait(d time.Duration) error {
 	}
 }
 
-// tokens returns the token counts that the script sets. If it sets none, a quarter of the bytes of
-// the messages is the input, and a quarter of the bytes of the answer is the output.
+// tokens returns the token counts that the script sets. If the script sets none, it estimates them:
+// a quarter of the bytes of the messages as input, and a quarter of the bytes of the answer as
+// output.
 func (p *player) tokens() perdure.Usage {
 	if p.usage != nil {
 		return *p.usage

@@ -78,7 +78,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	return pl.play(steps)
 }
 
-// steps returns the steps to play: the steps of a turn, or of the summary if turn is 0. n is the number
+// steps returns the steps of a turn or, if turn is 0, of the summary. The parameter n is the number
 // of answers in the conversation.
 func (s *script) steps(req llm.Request, turn, n int) ([]step, error) {
 	if turn > len(s.turns) {

@@ -29,8 +29,8 @@ type alternative struct {
 	steps []step
 }
 
-// steps returns the steps to play. fresh is the text of the messages since the last answer. It returns
-// false if no alternative fits.
+// steps returns the steps to play. The parameter fresh is the text of the messages since the last
+// answer. The bool is false if no alternative fits that text.
 func (t turn) steps(fresh string) ([]step, bool) {
 	if len(t.alternatives) == 0 {
 		return t.common, true

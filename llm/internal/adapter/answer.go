@@ -33,9 +33,9 @@ type Events[E any] interface {
 	Close() error
 }
 
-// Read calls take with each event, until the terminal event (a.Done) or the end of the stream, and
-// closes the stream. Errors: an error of take, unchanged; the error of ctx if ctx has ended; an
-// *llm.Error if the stream failed.
+// Read passes each event to the function take, until the terminal event (a.Done) or the end of the
+// stream. It then closes the stream. Errors: an error of take, unchanged; the error of ctx if ctx
+// has ended; an *llm.Error if the stream failed.
 func Read[E any](ctx context.Context, a *Answer, events Events[E], take func(E) error) error {
 	defer func() { _ = events.Close() }() // an error here loses no event
 	for !a.Done && events.Next() {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// hiddenPiece is the number of consecutive characters of a key from which on a piece of the key is
-// hidden. A shorter key is hidden only as a whole.
+// hiddenPiece is the length, in characters, of the shortest piece of a key that is hidden. If a key
+// is shorter, only the whole key is hidden.
 const hiddenPiece = 12
 
 // hiddenKey is the text that replaces a key, or a part of it.
@@ -24,10 +24,10 @@ type Hider struct {
 	plain, percent, json pass
 }
 
-// pass searches a text for the API key. One pass reads the text unchanged, each of the others decodes
-// the escapes of one encoding. The pass over the unchanged text is needed, too: if the text before the
-// key ends like the beginning of an escape, a decoder takes the first characters of the key for the
-// rest of that escape.
+// pass searches a text for the API key. One pass reads the text unchanged, and each of the others
+// decodes the escapes of one encoding. The decoding passes are not enough. The text before the key
+// may end like the beginning of an escape, and a decoder then takes the first characters of the key
+// for the rest of that escape.
 type pass struct {
 	forms []form
 	// escape decodes the escape at the beginning of a text to char. n is the length of the escape; 0 if

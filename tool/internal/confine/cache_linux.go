@@ -13,10 +13,11 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// ownCaches prepares toolchain caches for a command alone, in the folder slot, so that nobody else runs
-// a file that the command has written to a cache. It removes the user's caches from the paths to which
-// the command may write. With a mount namespace of its own or bubblewrap, the command sees overlays
-// over the user's caches; otherwise environment variables name empty caches in slot.
+// ownCaches prepares toolchain caches in the folder slot that only this command uses, so that
+// nobody else runs a file that the command has written to a cache. It removes the user's caches
+// from the paths that the command may write. If the command has a mount namespace of its own or
+// runs under bubblewrap, it sees overlays over the user's caches. Otherwise environment variables
+// name empty caches in slot.
 func (l *launch) ownCaches(slot string) error {
 	home, _ := os.UserHomeDir() // "" if there is no home directory
 	if l.Method == sandbox.ByLandlock && !l.Mounts {
@@ -35,7 +36,7 @@ func (l *launch) ownCaches(slot string) error {
 			if err != nil {
 				return err
 			}
-			// An overlay would show the covered paths below the cache.
+			// If a covered path is below the cache, an overlay over the cache would show that path.
 			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return sandbox.Within(p, path) })
 			l.policy.Caches = append(l.policy.Caches, c)
 		}

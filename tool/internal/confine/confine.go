@@ -54,8 +54,8 @@ type Confinement struct {
 	// Note says what the confinement does not prevent, or why there is no confinement.
 	Note string
 	// Mounts makes the command run in a mount namespace in which an empty folder covers the data
-	// directory. Without Mounts, bubblewrap covers the data directory, and Landlock grants every
-	// path except the data directory one by one.
+	// directory. Without Mounts, there are two cases. Bubblewrap itself covers the data directory.
+	// Landlock grants access to one path after another, but not to the data directory.
 	Mounts bool
 	// Child makes the command start through a sandbox child: a second process of this program, which
 	// confines itself and becomes the command.
@@ -102,9 +102,9 @@ func joined(note, clause string) string {
 	return note + "; " + clause
 }
 
-// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the filter
-// works. If c requires Unix sockets or a network of a command's own, or no network, and this cannot be had
-// without Landlock and bubblewrap, the result refuses all commands.
+// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the
+// filter works. The result refuses all commands if c requires something that is then impossible:
+// Unix sockets or a network of the command's own, or, if the filter does not work, no network.
 func unconfined(c Confinement, note string) Confinement {
 	c.Method, c.Note = sandbox.NotConfined, note
 	if c.OwnSockets {

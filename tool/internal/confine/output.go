@@ -108,7 +108,8 @@ func rest(sink io.Writer, r *os.File, buf []byte) {
 // waits at most the duration grace.
 func (o *output) drain(grace time.Duration) {
 	for _, r := range o.readers {
-		// Pipes of os.Pipe support deadlines. If a pipe did not, the wait would only be unbounded.
+		// Pipes of os.Pipe support deadlines. For a pipe without that support, the error is
+		// ignored, and drain would wait without a limit.
 		_ = r.SetReadDeadline(time.Now().Add(grace))
 	}
 	<-o.done

@@ -34,8 +34,8 @@ type Process struct {
 	Env    []string
 	Box    Confinement
 	Record func(pgid int) (forget func()) // called with the process group; may be nil
-	// Bounded is called before the command starts; by is the name of the mechanism that limits its
-	// processes and memory. Bounded may be nil.
+	// Bounded is called before the command starts. The parameter by is the name of the mechanism
+	// that limits the command's processes and memory. Bounded may be nil.
 	Bounded func(by string)
 	Stdout  io.WriteCloser
 	Stderr  io.WriteCloser // if nil, both streams share one pipe, which keeps their order
@@ -124,8 +124,8 @@ func (e *Ending) describe(state *os.ProcessState) {
 	e.Code = state.ExitCode()
 }
 
-// child is a process that was started. Its end is noticed before it is reaped, so that no other process can
-// have its pid or its group id until then.
+// child is a process that was started. When the process ends, its end is first noticed, and the
+// process is reaped later. Until then no other process can have its pid or its group id.
 type child struct {
 	pid     int
 	exited  chan struct{}

@@ -78,8 +78,9 @@ func findSockets(found []string, root string) ([]string, error) {
 	return found, err
 }
 
-// unlisted returns an error if the folder at path can be entered, although it cannot be listed because of
-// err: sockets in it could not be found. Otherwise it returns nil.
+// unlisted handles a folder that could not be listed because of err. If commands can enter the
+// folder, it returns an error, because they could use sockets in it that were not found. Otherwise
+// it returns nil.
 func unlisted(path string, err error) error {
 	if unix.Access(path, unix.X_OK) == nil {
 		return fmt.Errorf("look for sockets: %w", err)

@@ -11,9 +11,9 @@ import (
 // LineBytes is the maximum number of bytes of a line that a model is shown. A longer line is cut.
 const LineBytes = 2000
 
-// ReadLine reads a line and returns its first limit bytes at most, without the line ending and as valid
-// UTF-8. The result left is the number of bytes that were omitted. The error io.EOF means that there was no
-// line.
+// ReadLine reads a line and returns at most its first limit bytes, without the line ending and as
+// valid UTF-8. The result left is the number of bytes that were omitted. The error io.EOF means
+// that there was no line.
 func ReadLine(r *bufio.Reader, limit int) (line string, left int, err error) {
 	var kept, piece []byte
 	total := 0

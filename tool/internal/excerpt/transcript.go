@@ -4,8 +4,8 @@ package excerpt
 
 import "sync"
 
-// Transcript collects the output of both streams of a command in the order in which it arrives. Of a long
-// output, only the beginning and the end are stored.
+// Transcript collects the output of both streams of a command in the order in which it arrives. If
+// the output is long, only its beginning and its end are stored.
 type Transcript struct {
 	mu   sync.Mutex // also held while live is called, so that calls of live never overlap
 	kept ends
@@ -28,8 +28,8 @@ type Stream struct {
 	live func([]byte)
 }
 
-// Stream returns a stream of the command, whose output goes into the transcript. If live is not nil, it is
-// called with the same text, as valid UTF-8.
+// Stream returns a writer for one output stream of the command. What is written goes into the
+// transcript. If live is not nil, it is called with the same text, as valid UTF-8.
 func (t *Transcript) Stream(live func([]byte)) *Stream { return &Stream{t: t, live: live} }
 
 // Write adds bytes of the stream. It never returns an error.

@@ -103,8 +103,8 @@ func (p *globParser) literal() {
 	p.at += n
 }
 
-// stars translates a sequence of *. If an element of the pattern consists of two or more *, it
-// matches any number of path elements, and stars also translates the slash after it.
+// stars translates a sequence of *. Two or more * that form a whole element of the pattern match
+// any number of path elements; stars then also translates the slash after them.
 func (p *globParser) stars() {
 	start := p.at
 	for p.at < len(p.in) && p.in[p.at] == '*' {

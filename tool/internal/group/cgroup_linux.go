@@ -81,10 +81,10 @@ func (h cgroup) usable() error {
 	return nil
 }
 
-// delegated reports whether this process may manage the control group. It may manage the root of a cgroup
-// namespace, a group that systemd marks as delegated, and a group of this user below a group of another
-// user. Write permission alone says too little: root and a user's service manager can also write to groups
-// that nobody has delegated.
+// delegated reports whether this process may manage the control group. It may do so in three cases:
+// the group is the root of a cgroup namespace, systemd marks it as delegated, or it belongs to this
+// user and the group above it to another user. Write permission alone says too little: root and a
+// user's service manager can also write to groups that nobody has delegated.
 func (h cgroup) delegated() bool {
 	if h.path == "/" {
 		return true

@@ -10,9 +10,9 @@ import (
 )
 
 // Group contains the processes of a command: a process group that leads its own session, and the
-// processes of the command that have left the process group. A process leaves it if it changes its
-// process group, as with set -m, or leaves the session. Processes that left the session are known only
-// if they were seen while their parent lived.
+// processes of the command that have left the process group. A process leaves the process group by
+// moving to another one, as after set -m in a shell, or by leaving the session. Processes that left
+// the session are known only if they were seen while their parent lived.
 type Group struct {
 	id int
 	// First says that the leader of the group is the first process of a PID namespace. This process is not

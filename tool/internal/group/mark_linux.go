@@ -12,10 +12,10 @@ func Mark(pgid int) string {
 	return fmt.Sprintf("%s %d\n", bootID(), leader.start)
 }
 
-// IsSame reports whether the process group pgid is still the one for which Mark returned this text. Usually
-// the leader has died with its worker, and other members still run. The pid of the leader is not used again
-// as long as its group or session has members. So if a member is older than the marked leader, the pid was
-// used again.
+// IsSame reports whether the process group pgid is still the one for which Mark returned this text.
+// Usually the leader has died with its worker, and other members still run. The pid of the leader
+// is not used again as long as its group or session has members. So a process of the session that
+// is older than the marked leader shows that the pid was used again.
 func IsSame(pgid int, marked string) bool {
 	var boot string
 	var start uint64

@@ -64,8 +64,8 @@ func (g *Group) usage(l Limits) usage {
 	return u
 }
 
-// privateMemory returns the resident memory of a process that is not backed by a file, in bytes; see
-// proc_pid_statm(5).
+// privateMemory returns the size, in bytes, of a process's resident memory without the pages that
+// are backed by a file; see proc_pid_statm(5).
 func privateMemory(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

@@ -26,8 +26,8 @@ var startFiles = []string{
 	".xprofile", ".xsessionrc", ".pam_environment", ".local/bin", "bin",
 }
 
-// comparedEntries is the maximum number of entries of one guarded folder, such as git's hooks,
-// whose state is compared.
+// comparedEntries is the maximum number of entries of a guarded folder, such as git's hooks, that
+// are compared.
 const comparedEntries = 500
 
 // pathsIn returns the guarded paths in the workspace dir, which programs outside the sandbox later run
@@ -57,8 +57,8 @@ func pathsIn(dir string) []string {
 }
 
 // RunsLater reports whether programs outside the sandbox may later run path or read it as
-// configuration. This is so if path is a guarded path of the workspace dir, lies in one, or lies in a
-// folder named .git, where only git has to write.
+// configuration. It returns true if path is a guarded path of the workspace dir or lies in one. It
+// also returns true if path lies in a folder named .git, because only git has to write there.
 func RunsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
@@ -66,8 +66,8 @@ func RunsLater(dir, path string) bool {
 	return slices.ContainsFunc(pathsIn(dir), func(g string) bool { return sandbox.Within(path, g) })
 }
 
-// Fixed returns the paths in the workspace dir that programs outside the sandbox later run or read
-// as configuration (the guarded paths), if they exist and are not symlinks.
+// Fixed returns those guarded paths in the workspace dir that exist and are not symlinks. Programs
+// outside the sandbox later run the files there, or read them as configuration.
 func Fixed(dir string) []string {
 	var fixed []string
 	for _, path := range pathsIn(dir) {

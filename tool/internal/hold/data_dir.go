@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// holds has the data directories that this process has opened, by the path that was used first.
+// holds has the data directories that this process has opened. The map's keys are the absolute
+// paths with which DataDir was called.
 var holds struct {
 	sync.Mutex
 	byPath map[string]*File

@@ -12,8 +12,9 @@ import (
 // links.
 const linkedEntries = 200
 
-// Linked returns a warning if a file that commands must not read has more than one hard link, because a
-// sandbox hides only the names that it knows. It returns "" if there is no such file.
+// Linked returns a warning if a file that commands must not read has more than one name (hard
+// link), because a sandbox hides only the names that are known to it. It returns "" if there is no
+// such file.
 func Linked(secrets []*File, data *File) string {
 	for _, secret := range secrets {
 		if n := secret.names(); n > 1 {

@@ -39,8 +39,9 @@ type runFolders struct {
 	told  []string // values of boundBy with which First was called for this run
 }
 
-// Folders are the temporary folders for one command of a run. Commands of the same run that run at the same
-// time share Dir, but each has a Slot of its own. Both folders exist as long as the run.
+// Folders are the temporary folders for one command of a run. All commands of a run share Dir.
+// Commands that run at the same time each have a Slot of their own. Both folders exist as long as
+// the run.
 type Folders struct {
 	Dir, Slot string
 	Release   func()
@@ -161,9 +162,10 @@ func (s *Store) of(run string) (*runFolders, error) {
 	return r, nil
 }
 
-// First reports whether it is called for the first time with this run and this value of boundBy, the
-// name of the mechanism that enforces the limits of a command. It returns false if there is no Store or
-// run, or if the folder of the run cannot be created.
+// First returns true at the first call with this run and this value of boundBy, and false at later
+// calls. The parameter boundBy is the name of the mechanism that enforces the limits of a command.
+// First also returns false if there is no Store or run, or if the folder of the run cannot be
+// created.
 func (s *Store) First(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false

@@ -16,8 +16,9 @@ const Key = "sk-test-Q7_x+9/Zk3vB2nM8pL4wR6tY1uE5"
 // window is the number of consecutive characters of a key that must not be readable.
 const window = 12
 
-// Writings returns the key and three pieces of it, each of twelve characters. They are unchanged and in
-// each encoding. The map's key is a name for the encoding.
+// Writings returns the forms in which a key can appear in a text. They are the whole key and three
+// pieces of twelve characters, each unchanged and in every encoding. The map's key is a name for
+// the form.
 func Writings(key string) map[string]string {
 	all := map[string]string{}
 	for name, piece := range map[string]string{
@@ -82,8 +83,8 @@ func Readable(text, key string) bool {
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // begin decodes the longest prefix of a text that has only characters of the alphabet. group is the
-// number of characters that are decoded together. If only one character remains for the last group, it
-// is omitted.
+// number of characters that are decoded together. If the last group has only one character, that
+// character is omitted.
 func begin(text string, group int, alphabet string, decode func(string) ([]byte, error)) string {
 	n := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
 	if n < 0 {
