@@ -2,8 +2,8 @@ package store
 
 import "github.com/perdure/perdure"
 
-// converter is the last commit of the repository whose program can convert a store from before the
-// first migration.
+// converter is a commit of the repository. Its program is the last one that can convert a store
+// from before the first migration.
 const converter = "84bcde0"
 
 // TooOld returns the error for a store whose version number, has, is lower than that of the first

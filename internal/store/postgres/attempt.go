@@ -83,9 +83,9 @@ var (
 	beginRead  = statement.NewAlone("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 )
 
-// sideBySide decides the commands concurrently. Commands with picks run first: all commands with
-// equal picks together, then those with the next pick. Each pick must see the changes of the
-// previous ones.
+// sideBySide decides the commands concurrently. Commands with a pick (see store.Pick) run first, in
+// groups of equal picks, one group after the other. So each pick sees the changes of the previous
+// ones.
 func (a *attempt) sideBySide() error {
 	p := pipe.New(a.ctx, a.conn, beginBatch, &a.db.grouped, &a.idle, a.wait)
 	a.rows = apply.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)

@@ -312,8 +312,8 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	}
 }
 
-// queueingContext is a context that tells a test when a command is queued. Do calls the method Done
-// of the context only after it has queued the command, and Done calls waits.
+// queueingContext is a context that tells a test when a command is queued: its method Done calls
+// the function waits. Do calls Done only after it has queued the command.
 type queueingContext struct {
 	context.Context
 	waits func()

@@ -22,8 +22,8 @@ type optimizations struct {
 // allOptimizations lists all optimizations, which [Options.Plain] turns off.
 var allOptimizations = optimizations{batches: true, groups: true, earlyReads: true, texts: true}
 
-// dialectInTurn is the dialect of a store without the optimization groups: an update writes only the
-// columns that have changed.
+// dialectInTurn is the dialect of a store in which the optimization "groups" is turned off: an
+// update writes only the columns that have changed.
 var dialectInTurn = func() *statement.Dialect {
 	w := *dialect
 	w.Sets = false

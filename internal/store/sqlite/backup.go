@@ -110,7 +110,7 @@ func watch(path string, told func(bytes int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// settle syncs the file part, which is complete, and renames it to the path `to`, durably.
+// settle syncs the complete file at the path part, and renames it to the path `to`, durably.
 func settle(part, to string) error {
 	for _, step := range []func() error{
 		func() error { return flush(part) },

@@ -223,8 +223,8 @@ func init() {
 	})
 }
 
-// atStatement makes the migrations of withStops call do before and after each statement, until the
-// test ends.
+// atStatement makes the migrations of withStops call the function do before and after each
+// statement, until the test ends.
 func atStatement(t *testing.T, do func()) {
 	stop.Lock()
 	stop.do = do

@@ -32,8 +32,8 @@ var beside = []string{"", "-wal", "-journal"}
 // step is one step of a replacement. A crash may happen between two steps.
 type step func() error
 
-// replace replaces the store at path by the file part. That file must be complete and have no log.
-// No process may have the store open.
+// replace replaces the store at path by the file at the path part. That file must be complete and
+// have no log. No process may have the store open.
 func replace(part, path string) error {
 	coming, err := comingName(path)
 	if err != nil {
@@ -47,8 +47,8 @@ func replace(part, path string) error {
 	return finishReplacing(path)
 }
 
-// announce returns the steps that rename the file part, which is complete, to coming. After these
-// steps, the file is a valid replacement.
+// announce returns the steps that rename the complete file at the path part to the path coming.
+// After these steps, the file is a valid replacement.
 func announce(part, coming string) []step {
 	return []step{
 		func() error { return flush(part) },

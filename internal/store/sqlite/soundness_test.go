@@ -243,8 +243,8 @@ func readSoFar(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// TestAStartReadsABoundedPart checks how much a start reads from a store that is ten times as large:
-// at most 256 KiB more, after a clean and after an unclean shutdown.
+// TestAStartReadsABoundedPart checks that the start from a store that is ten times as large reads
+// at most 256 KiB more. That must hold after a clean and after an unclean shutdown.
 func TestAStartReadsABoundedPart(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var read []int64

@@ -37,8 +37,8 @@ func (f *fixture) held(id uuid.UUID) (release func()) {
 	return sync.OnceFunc(func() { close(leave); wg.Wait() })
 }
 
-// queueing is a context that tells a test when a command is queued. Do calls the method Done of the
-// context only after it has queued the command, and Done calls waits.
+// queueing is a context that tells a test when a command is queued: its method Done calls the
+// function waits. Do calls Done only after it has queued the command.
 type queueing struct {
 	context.Context
 	waits func()

@@ -320,9 +320,10 @@ func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	return rows.Err()
 }
 
-// answers returns the index of the row of parameters to which a row of the result belongs. The last
-// columns of raw, of which there are last, contain the number of these parameters or, if byKey is
-// not nil, a key in byKey.
+// answers returns the index of the row of parameters to which a row of the result belongs. The
+// slice raw contains the columns of the result row. Its last columns, as many as the parameter last
+// says, contain the number of the row of parameters. If byKey is not nil, they contain a key in
+// byKey instead.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {

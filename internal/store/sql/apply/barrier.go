@@ -76,7 +76,7 @@ func (c *covered) barrier(e store.Entry, at load.TreePlace) (_ *load.Barrier, er
 }
 
 // pins returns those of the pinned entries with these ids that are on the path to the compaction,
-// at depths less than before. They are ordered by depth.
+// at a depth less than the parameter before. They are ordered by depth.
 func (c *covered) pins(ids []uuid.UUID, before int64) (pins []pin, err error) {
 	for _, id := range ids {
 		at, there, err := c.find(id)

@@ -27,8 +27,8 @@ type RowCache struct {
 	young, old map[uuid.UUID]*cachedExecution
 	size       int // approximate size of the rows in young, in bytes
 	limit      int // maximum of size
-	// holds contains counts of the executions that a worker has claimed, for some workers. The
-	// counts change with each write, before the commit.
+	// holds contains, for some workers, the counts of the executions that the worker has claimed.
+	// The counts change with each write, before the commit.
 	holds map[uuid.UUID]*holding
 	hooks Webhooks
 }

@@ -144,9 +144,9 @@ func (l *Query) addStatus() {
 	}
 }
 
-// probed is how many rows of an option probe passes over to see how far back in time they reach. An
-// option with fewer rows has few candidates. maxProbes is the maximum number of options that probe
-// examines.
+// The function probe finds out how far back in time the newest rows of an option reach. For that,
+// it reads the row number probed of the option, counted from the newest one. An option with fewer
+// rows has few candidates. maxProbes is the maximum number of options that probe examines.
 const probed, maxProbes = 500, 8
 
 // skipping returns the statement of the source with one more parameter at the end: how many of the

@@ -124,13 +124,14 @@ func (b *hits) find(v statement.View, needle trigram.Needle, low, high int64) er
 	return nil
 }
 
-// common returns the places that are in both a and b.
+// common returns the places that are in both a and b. A place is the number of an execution within
+// its block.
 func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span removes blocks without places from found. It returns the lowest and the highest remaining
-// block.
+// span removes the blocks in which no place is left from the map found. It returns the lowest and
+// the highest remaining block.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62
 	for block, places := range found {

@@ -185,8 +185,8 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 }
 
 // take uses up a place of the task's queue and one of its concurrency key. It returns false if one
-// of the two has no free place. If the key has reached its limit, take marks the task as blocked, so
-// that later picks skip it.
+// of the two has no free place, or if another transaction has locked the key. If the key has
+// reached its limit, take marks the task as blocked, so that later picks skip it.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.Queue)
 	if err != nil || limited && left <= 0 {

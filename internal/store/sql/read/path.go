@@ -108,9 +108,9 @@ func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy 
 	}
 }
 
-// findRoute returns the route of the entries after the entry after, up to and including leaf. If
-// after is nil, the route begins at the root. If newest is greater than 0, the route contains only
-// its last entries, at most newest of them.
+// findRoute returns the route that ends with leaf. It begins behind the entry whose id is the
+// parameter after; if after is nil, it begins at the root. If newest is greater than 0, the route
+// contains only its last entries, at most newest of them.
 func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {

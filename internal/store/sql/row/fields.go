@@ -54,8 +54,8 @@ func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 // Values returns the values of the fields. The slice has capacity for the values of the contents.
 func (r *Rows[T]) Values(x *T) ([]any, error) { return r.ValuesWith(x, -1, nil) }
 
-// ValuesWith is Values for a row of which one value is known: that of the field with the index at.
-// If at is -1, none is known.
+// ValuesWith does the same as Values, but takes the value of one field from the parameter known:
+// that of the field with the index at. If at is -1, it computes all values.
 func (r *Rows[T]) ValuesWith(x *T, at int, known any) ([]any, error) {
 	all := make([]any, len(r.fields), len(r.Columns))
 	for i := range r.fields {

@@ -79,8 +79,8 @@ func isUnique(err error) bool {
 	return false
 }
 
-// sharedPiece is the number of bytes by which SQLite extends the file that the processes with an
-// open connection to a database share as memory.
+// The processes that have a database open share memory, which is a file. sharedPiece is the number
+// of bytes by which SQLite extends that file.
 const sharedPiece = 32 << 10
 
 // FullStart returns an error that says that the disk is full, if err means that SQLite has found no

@@ -47,6 +47,7 @@ func contentOf(create func(path string) error) ([]byte, error) {
 	return content, errors.Join(err, os.RemoveAll(dir))
 }
 
-// userVersion is the offset of the user_version in the header of a SQLite file. A store writes there
-// the fingerprint of the file that was opened. If it is 0, no other store has opened the file.
+// userVersion is the offset of the user_version in the header of a SQLite file. When a store opens
+// a file, it creates a mark file and writes the fingerprint of that mark to the user_version. 0
+// means that no store has opened the file.
 const userVersion = 60
