@@ -52,8 +52,8 @@ type ClaimReader interface {
 	Together(ctx context.Context, read func(ClaimReader) error) error
 }
 
-// Standing is an execution with the newest commit of it that a worker knows. The worker wants to
-// continue the execution from that commit.
+// Standing contains the id of an execution, and the newest commit of the execution that a worker
+// knows. The worker wants to continue the execution from that commit.
 type Standing struct {
 	Execution     uuid.UUID
 	Fence, Number int64 // fence and number of that commit

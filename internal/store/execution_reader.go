@@ -42,8 +42,8 @@ type ExecutionReader interface {
 	// PathLength returns the number of entries on the path from the root to leaf, without reading
 	// them. Errors: not_found if the leaf does not exist.
 	PathLength(ctx context.Context, execution, leaf uuid.UUID) (int64, error)
-	// CommonAncestor returns the last entry that the path to a and the path to b have in common. It
-	// returns nil if the paths have different roots. It reads as many rows as the two paths have
+	// CommonAncestor returns the last entry that the paths to the entries a and b have in common.
+	// It returns nil if the paths have different roots. It reads as many rows as the two paths have
 	// branch points. Errors: not_found if a or b does not exist.
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)

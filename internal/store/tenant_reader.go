@@ -10,7 +10,8 @@ import (
 type TenantReader interface {
 	// OrgByID returns an org by its id. Errors: not_found if there is none.
 	OrgByID(ctx context.Context, id string) (*perdure.Org, error)
-	// OrgList returns orgs whose ids are greater than after, ordered by id, at most limit.
+	// OrgList returns at most limit orgs whose ids are greater than the parameter after, ordered by
+	// id.
 	OrgList(ctx context.Context, after string, limit int) ([]*perdure.Org, error)
 
 	// KeyByHash returns the API key whose secret has this hash. Errors: not_found if there is no

@@ -16,9 +16,9 @@ import (
 const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
-	// laneShare and laneShareBytes are the number of commands and bytes that each less urgent lane
-	// may put into a batch first. Then the more urgent lanes fill the rest of the batch. Therefore
-	// every lane makes progress.
+	// Each lane except LaneClaims may put laneShare commands and laneShareBytes bytes into a batch,
+	// even if more urgent commands are waiting. So every lane makes progress. The most urgent
+	// commands fill the rest of the batch.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
 	// orgShare and orgShareBytes are the maximum number of commands and bytes that one org has in

@@ -70,8 +70,9 @@ func (c *conversation) compact(n int) {
 	}
 }
 
-// context reads the context at a leaf, and what the context leaves out. It checks that the context
-// has want entries, and that few more rows were read. It returns the cost.
+// context reads the context at a leaf, and what the context leaves out. It checks that the number
+// of entries in the context equals the parameter want, and that few more rows were read. It returns
+// the cost.
 func (c *conversation) context(r read.Reader, leaf uuid.UUID, want int) (cost contextCost) {
 	c.Helper()
 	counting, reads := Of(r)

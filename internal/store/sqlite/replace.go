@@ -25,7 +25,7 @@ const (
 	replacedInfix = ".replaced-"
 )
 
-// beside lists the suffixes that, appended to the path of a database, are the names of all files
+// beside lists suffixes. Each of them, appended to the path of a database, is the name of a file
 // that may belong to the database.
 var beside = []string{"", "-wal", "-journal"}
 

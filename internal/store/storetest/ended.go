@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// endedTask returns a task with the given status and a result of size bytes.
+// endedTask returns a task with the given status. The parameter size is the number of bytes of its
+// result.
 func endedTask(execution uuid.UUID, n int, status perdure.TaskStatus, size int) *perdure.Task {
 	t := &perdure.Task{
 		ID: uuid.New(), ExecutionID: execution, Org: org, Kind: fmt.Sprint("k", n), Queue: "q", Status: status,

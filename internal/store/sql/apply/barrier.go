@@ -14,7 +14,7 @@ import (
 
 // barriersOf returns a barrier (see [load.Barrier]) for each new compaction in entries; the index
 // in the result is the index of the entry. For other entries, the element is nil. It is also nil
-// for a compaction whose first kept entry is not before it on its path.
+// for a compaction if its first kept entry is not on the path before the compaction.
 func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store.Entry, places []load.TreePlace) ([]*load.Barrier, error) {
 	barriers := make([]*load.Barrier, len(entries))
 	for i, e := range entries {

@@ -316,7 +316,8 @@ func ReadNumbers(v statement.View, query *statement.Statement, args []any) (numb
 	return numbers, err
 }
 
-// candidates returns about n candidates: the newest ones whose numbers are lower than before.
+// candidates returns about n candidates: the newest ones whose numbers are lower than the parameter
+// before.
 func (l *Query) candidates(v statement.View, before int64, n int) (hits, error) {
 	if l.text != nil {
 		return l.text.below(v, l.org, before, n)

@@ -50,7 +50,7 @@ type hits struct {
 	ended bool
 }
 
-// below returns about n candidates with numbers lower than before.
+// below returns about n candidates whose numbers are lower than the parameter before.
 func (s *textSearch) below(v statement.View, org string, before int64, n int) (hits, error) {
 	if before > s.indexed {
 		return s.beyond(v, org, before, n)

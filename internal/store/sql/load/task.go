@@ -150,10 +150,11 @@ func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	return TaskRows.ValuesWith(t, taskOptions, options)
 }
 
-// Tasks reads the tasks that a query selects. Each row that the query returns begins with the
-// columns of TaskRows. If withContents is set, the input, the result and the entry to which the
-// result refers follow. Last are the columns for the destinations that the functions in more
-// return. References to blobs are loaded, but not the contents of the blobs.
+// Tasks reads the tasks that a query selects. The rows of the query begin with the columns of
+// TaskRows. If withContents is set, three columns follow: the input, the result, and the entry to
+// which the result refers. The last columns are scanned into the destinations that the functions in
+// the parameter more return, called once for each row. Tasks loads the references to blobs, but not
+// the contents of the blobs.
 func Tasks(v statement.View, query *statement.Statement, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
 		found []*perdure.Task

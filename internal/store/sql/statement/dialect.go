@@ -28,8 +28,8 @@ type Dialect struct {
 	// SkipLocked is the last clause of the statements for picks. It makes them skip rows that other
 	// transactions have locked.
 	SkipLocked string
-	// TheseExecutions returns a FROM clause for the executions with these ids, which are named x,
-	// and the value of the clause's only parameter.
+	// TheseExecutions returns a FROM clause for the executions with these ids. The clause gives
+	// them the alias x. The result arg is the value of the clause's only parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
 	// Moved selects the ids that the method Moved of [store.ClaimReader] returns. ?1 is the org;
 	// Standings returns the other parameters.

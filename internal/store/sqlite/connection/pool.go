@@ -28,7 +28,7 @@ func PoolSize() int {
 	return each + max(2, each/3)
 }
 
-// OpenPool opens a pool of size connections.
+// OpenPool opens a pool. The parameter size is its number of connections.
 func OpenPool(ctx context.Context, path string, size int) (*Pool, error) {
 	return openPoolAs(ctx, path, Reading, size)
 }

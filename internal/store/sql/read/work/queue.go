@@ -83,7 +83,7 @@ type queueList struct {
 }
 
 // at returns the queue with that name, and adds it if necessary. It returns nil if the name is not
-// greater than after.
+// greater than l.after.
 func (l *queueList) at(name string) *perdure.QueueInfo {
 	if name <= l.after {
 		return nil
