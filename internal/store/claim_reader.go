@@ -43,7 +43,7 @@ type ClaimReader interface {
 	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
 
 	// Moved returns the executions whose Standing is outdated: they do not exist in the org, have
-	// ended, or have a newer commit. It needs one query for any number of executions.
+	// ended, or have a newer commit. Moved needs one query for any number of executions.
 	Moved(ctx context.Context, org string, all []Standing) ([]uuid.UUID, error)
 
 	// Together calls the function read with a reader. All reads through that reader see the store

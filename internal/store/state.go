@@ -76,7 +76,8 @@ type State struct {
 	Kinds   []Kind
 
 	// Webhooks are the enabled webhooks of the execution's org. Every command on an execution gets
-	// them. They are at least as new as the start of this transaction. They must not be modified.
+	// this list. It is at least as new as the start of this transaction. The webhooks must not be
+	// modified.
 	Webhooks []*perdure.Webhook
 	// Webhook and WebhookCount cannot change before this command is committed. Waiting counts at
 	// most perdure.MaxUndelivered+1 pending deliveries.

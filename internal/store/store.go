@@ -129,7 +129,7 @@ type Pick struct {
 	// means all.
 	AskedSince perdure.Time
 	// Home is the id of a worker, for PickAgents. Only LOCAL executions with this home worker, or
-	// without a home worker, are chosen. If it is nil, no LOCAL executions are chosen.
+	// without a home worker, are chosen. If Home is nil, no LOCAL executions are chosen.
 	Home *uuid.UUID
 	// Features are the features of the worker. PickAgents and PickTasks choose no work that needs a
 	// feature outside this set.

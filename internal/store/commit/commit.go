@@ -23,9 +23,10 @@ type Runner interface {
 }
 
 // Process commits a batch and answers its callers. A plain queue commits each command in a
-// transaction of its own. Otherwise the batch is one transaction. If it fails, each half of the
-// batch runs again with newly loaded state, until the faulty command runs alone. If that command
-// picks its candidates, it runs once more with careful set, so that only the faulty candidates fail.
+// transaction of its own. Otherwise the batch is one transaction. If that transaction fails, each
+// half of the batch runs again with newly loaded state, until the faulty command runs alone. If
+// that command picks its candidates, it runs once more with careful set, so that only the faulty
+// candidates fail.
 //
 // Process returns, in order, the calls that were not run and must be in the next batch (see
 // Outcome.Missed). It reports the committed batches to the queue's observer.

@@ -71,9 +71,9 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next returns the first waiting call for which the function may returns true, and the index of the
-// call's org in l.turn. It asks only about the first call of each org, in the order of l.turn. If
-// may returns true for none of them, next returns nil.
+// next returns the first waiting call for which `may` returns true, and the index of the call's org
+// in l.turn. It asks only about the first call of each org, in the order of l.turn. If there is no
+// such call, next returns nil.
 func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	for at, org := range l.turn {
 		if c := l.orgs[org][0]; may(c) {

@@ -164,8 +164,8 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	})
 }
 
-// patiently calls do. If do fails with a deadlock or a lock timeout, it calls do again after
-// migrationPause, at most migrationTries times in all.
+// patiently calls the function do. After a deadlock or a lock timeout, it waits for migrationPause
+// and calls do again, at most migrationTries times in all.
 func patiently(ctx context.Context, do func() error) error {
 	for tries := 1; ; tries++ {
 		err := do()

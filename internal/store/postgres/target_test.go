@@ -63,8 +63,7 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 }
 
 // unlocked calls the function do again and again until it succeeds, because the database notices
-// only after a while that a connection was closed. An error that does not contain the text in the
-// parameter says fails the test.
+// only after a while that a connection was closed. An error without the text `says` fails the test.
 func unlocked(t *testing.T, says string, do func() error) {
 	t.Helper()
 	for {

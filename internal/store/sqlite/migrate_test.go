@@ -90,8 +90,8 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 }
 
 // TestStoreIsOnlyRelabelled checks a store that older migrations have brought to the version of the
-// first migration. Opening the store may only change goose's list of versions. Its schema must equal
-// the schema of a new store after the first migration.
+// first migration. Opening the store may only change goose's list of versions. The schema of the
+// store must equal the schema of a new store after the first migration.
 func TestStoreIsOnlyRelabelled(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	path := oldStore(t, firstVersion)

@@ -51,8 +51,8 @@ var (
 
 // TestEveryStatementUsesIndexes checks that every statement of the store finds its rows by an
 // index: the statements that the tests of storetest.Run have run, and those of the package catalog.
-// It may sort only a limited number of rows. SQLite's planner has no statistics of the tables, as
-// in a new installation.
+// No statement may sort an unlimited number of rows. SQLite's planner has no statistics of the
+// tables, as in a new installation.
 func TestEveryStatementUsesIndexes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	known := contractStatements(t)

@@ -142,7 +142,7 @@ func tablesOf(v connection.View) ([]schema.Table, error) {
 	return tables, connection.Refusal(err)
 }
 
-// Rows calls take with each row of a table, in the order of the table's primary key, and stops at
+// Rows calls `take` with each row of a table, in the order of the table's primary key, and stops at
 // an error of take. If the parameter after is not nil, it is a key, and Rows starts with the first
 // row behind that key. A row is valid only until take returns. The values of a row are int64,
 // string, []byte and nil.

@@ -58,7 +58,7 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 type chain struct {
 	list []request
 	// after contains the chains that must be written before this one. They belong to commands for
-	// which this command has waited, because they owned a name that it needed.
+	// which this command has waited: such a command owned a name that this command needed.
 	after []*chain
 }
 

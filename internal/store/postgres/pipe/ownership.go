@@ -150,8 +150,8 @@ var (
 const skipLocked = " SKIP LOCKED"
 
 // waiting returns the query to run. If wait is set, that is the query without SKIP LOCKED, which
-// waits for rows that other transactions have locked. wait is set for a command that was skipped too
-// often because of such locks; that command runs alone.
+// waits for rows that other transactions have locked. A command that was skipped too often because
+// of such locks runs alone, and then wait is set.
 func waiting(query *statement.Statement, wait bool) *statement.Statement {
 	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
 	if !wait || !skips {

@@ -13,8 +13,8 @@ import (
 )
 
 // loadCallNames loads the names of tools, for the requested entries. For each entry, these are the
-// tools of the calls that have no result yet at that entry. It reads nothing for an entry without
-// such calls.
+// tools of the calls that have no result yet at that entry. loadCallNames reads nothing for an
+// entry without such calls.
 func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *store.State) error {
 	s.CallNames = map[string]string{}
 	for _, id := range n.Entries {

@@ -32,10 +32,9 @@ type preloaded struct {
 	gone  []uuid.UUID // ids of executions that are being deleted
 }
 
-// Preload locks the rows of executions and reads them, for the commands that follow. It also runs
-// the statements of the function in the parameter also, after the locking statement. All statements
-// are sent in one round trip. Preload returns the ids of those executions that other transactions
-// have locked.
+// Preload locks the rows of executions and reads them, for the commands that follow. After the
+// locking statement, it runs the statements of the function `also`. All statements are sent in one
+// round trip. Preload returns the ids of those executions that other transactions have locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.Dialect.IDs(ids)
 	if err != nil {

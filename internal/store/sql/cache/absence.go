@@ -17,7 +17,7 @@ type everything struct {
 
 const (
 	// everyTask is the maximum number of tasks that are listed for an execution. taskKnown is the
-	// size, in bytes, with which each of them counts in the cache.
+	// size, in bytes, that the cache assumes for each of them.
 	everyTask = 1000
 	taskKnown = 48
 )

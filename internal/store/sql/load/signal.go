@@ -44,8 +44,8 @@ var (
 	SignalByID = statement.Read(signalSelect + " AND id = ?")
 )
 
-// Signals reads at most limit signals without their values. If keep is not nil, it reads only
-// signals for whose names keep returns true.
+// Signals reads at most limit signals without their values. If the function keep is not nil,
+// Signals reads only the signals whose name keep accepts.
 func Signals(v statement.View, query *statement.Statement, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
 	execution := uuid.UUID(args[0].([]byte))
 	var all []perdure.Signal

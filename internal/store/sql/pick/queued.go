@@ -97,8 +97,8 @@ func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// readTasks reads up to fetch candidates of each kind from each queue that has room. The result full
-// lists the index ranges that may contain more candidates.
+// readTasks reads the first candidates of each kind from each queue that has room, at most `fetch`
+// of each. The result full lists the index ranges that may contain more candidates.
 func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
 	var heads []head
 	eachHead(orgs, p, func(h head) { heads = append(heads, h) })

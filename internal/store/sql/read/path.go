@@ -155,7 +155,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	return way, nil
 }
 
-// limited returns the smaller of newest and n. If newest is 0, it returns n.
+// limited returns the smaller of the two numbers newest and n. If newest is 0, it returns n.
 func limited(newest, n int64) int64 {
 	if newest > 0 {
 		return min(newest, n)

@@ -79,8 +79,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block. The result filled reports whether there was a complete block. The
-// result later reports that the next block will be complete within [store.TextAge].
+// Fill indexes the next block. The result filled reports whether there was a complete block. If the
+// result `later` is true, the next block will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.Read(ctx, func(v statement.View) (err error) {

@@ -83,8 +83,8 @@ func isUnique(err error) bool {
 // of bytes by which SQLite extends that file.
 const sharedPiece = 32 << 10
 
-// FullStart returns an error that says that the disk is full, if err means that SQLite has found no
-// space for its file of shared memory. It returns other errors unchanged.
+// FullStart checks whether SQLite has found no disk space for its file of shared memory. In this
+// case, it returns an error that says that the disk is full. It returns other errors unchanged.
 func FullStart(err error) error {
 	var failure coded
 	if errors.As(err, &failure) && (IsFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {

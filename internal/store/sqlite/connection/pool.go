@@ -97,8 +97,8 @@ func (p *Pool) ReadRows(ctx context.Context, read func(c statement.Conn) error) 
 	return p.Read(ctx, func(v View) error { return read(v) })
 }
 
-// Costs returns the costs of the statements of all connections, added up; the key is the text of the
-// statement. It waits until running reads have ended.
+// Costs returns the costs of the statements of all connections, added up; the key is the text of
+// the statement. Costs waits until running reads have ended.
 func (p *Pool) Costs() map[string]Cost {
 	defer p.takeAll()()
 	all := map[string]Cost{}

@@ -125,7 +125,7 @@ func (l *queueList) names() error {
 	return nil
 }
 
-// eachName calls found for each queue whose name a query selects.
+// eachName calls the function found for each queue whose name a query selects.
 func (l *queueList) eachName(query *statement.Statement, args []any, found func(*perdure.QueueInfo)) error {
 	return l.v.Each(query, args, func(row func(...any) error) error {
 		var name string
