@@ -45,7 +45,8 @@ type contextCost struct {
 	Bytes int
 }
 
-// compact appends a compaction that keeps the newest n entries and pins the first one.
+// compact appends a compaction that keeps the newest n entries. It also pins the first entry of the
+// conversation, so that this entry stays in the context.
 func (c *conversation) compact(n int) {
 	c.Helper()
 	from := len(c.all) - n

@@ -44,7 +44,7 @@ var wholeTables = map[string]string{
 var (
 	// scanned matches a step of a query plan that reads too many rows: a whole table or index, a
 	// range of row numbers across all orgs, or all executions of an org. A scan of one of the names
-	// in listed is nevertheless allowed.
+	// in the map listed is nevertheless allowed.
 	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]|^SEARCH \w+ USING INDEX idx_agent_execution_org \(org_id=\?\)`)
 	sorted  = regexp.MustCompile(`^USE TEMP B-TREE FOR`)
 )

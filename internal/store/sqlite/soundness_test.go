@@ -204,7 +204,7 @@ func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	fatal := func(err error) { t.Error(err) }
 	for range 2 {
 		s, _ := opened(t, path, fatal)
-		// The state that a kill at this moment would leave in the mark file.
+		// This is the state that a kill at this moment would leave in the mark file.
 		wantMark(t, path, pagecheck.Unchecked)
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Errorf("a write beside the check gives %v", err)

@@ -26,7 +26,7 @@ func endedTask(execution uuid.UUID, n int, status perdure.TaskStatus, size int) 
 	return t
 }
 
-// headOf returns the head of a task, as a page of ended tasks must contain it.
+// headOf returns the head of a task (perdure.EndedHead), as a page of ended tasks must contain it.
 func headOf(t *perdure.Task) perdure.EndedHead {
 	h := perdure.EndedHead{
 		ID: t.ID, Kind: t.Kind, Step: t.Step, Status: t.Status, Size: int64(len(t.Result)), InputSize: int64(len(t.Input)), Error: t.Error,

@@ -275,7 +275,7 @@ func (s *strand) Apart(pieces ...statement.Piece) error {
 	return s.join(made)
 }
 
-// join waits until the strands in made have ended.
+// join waits until the strands in `made` have ended.
 func (s *strand) join(made []*strand) error {
 	s.waiting = len(made)
 	if s.waiting > 0 {

@@ -103,8 +103,8 @@ func (c *covered) find(id uuid.UUID) (at load.TreePlace, there bool, err error) 
 	return at, slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(at) }), nil
 }
 
-// leaveOut adds a range of the path to b.LeftOut: the entries from the depth first to the depth
-// last, both included.
+// leaveOut adds a range of the path to b.LeftOut: the entries with the depths first to last, both
+// included.
 func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last int64) error {
 	if first > last {
 		return nil

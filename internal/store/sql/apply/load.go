@@ -267,7 +267,6 @@ func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *stor
 
 // loadKeys loads how many tasks run and wait with each concurrency key (see [store.Load]). The keys
 // are locked until the transaction ends, so the counts are exact.
-
 func loadKeys(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, load.RunningOfKey, waitingOfKey, s.Now)
 	return err
