@@ -41,8 +41,8 @@ type State struct {
 	// No other command changes them before this one is committed.
 	Grants []*perdure.ApprovalGrant
 	// Retention is the retention policy that applies to the execution. Periods that the definition
-	// had set when the execution started override those of the org. Periods that neither sets have
-	// their defaults.
+	// had set when the execution started override those of the org. A period that neither of them
+	// sets has its default.
 	Retention perdure.Retention
 
 	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:

@@ -89,8 +89,8 @@ func (s Stretch) Of(said []byte) ([]byte, error) {
 	return slices.Concat(s.Before, said[s.At:s.At+s.Length], s.After), nil
 }
 
-// ResultRest describes how the result of a task that refers to an entry is stored. It is used by
-// audits.
+// ResultRest describes, for audits, how the result of a task is stored if the result refers to an
+// entry.
 type ResultRest struct {
 	Task, Entry uuid.UUID
 	// Held is the number of bytes that are stored in the task's own row.

@@ -17,8 +17,8 @@ type TenantReader interface {
 	// KeyByHash returns the API key whose secret has this hash. Errors: not_found if there is no
 	// such key, or if it is revoked.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
-	// Keys lists the API keys of an org, oldest first, including revoked ones. Each key has its
-	// field Use.
+	// Keys lists the API keys of an org, oldest first, including revoked ones. In each key, the
+	// field Use is set.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
 	AnyKey(ctx context.Context) (bool, error)
 

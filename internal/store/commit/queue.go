@@ -83,8 +83,8 @@ func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	return nil, 0
 }
 
-// pop removes the first call of the org with the index at in l.turn. If that org has more calls, it
-// gets its next turn after all others.
+// pop removes the first call of the org l.turn[at]. If that org has more calls, it gets its next
+// turn after all others.
 func (l *lane) pop(at int) {
 	org := l.turn[at]
 	l.turn = slices.Delete(l.turn, at, at+1)

@@ -253,8 +253,8 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 }
 
 // TestHeldExecutionsWaitAlone checks the commands of an execution that another transaction has
-// locked. They must succeed in order after that transaction. Another server's command of another
-// execution must not wait.
+// locked. They must succeed, in order, once that transaction has ended. Another server's command of
+// another execution must not wait.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		heldExecutionsWaitAlone(t, open(t, Options{Plain: plain, without: optimizations{texts: true}, Committers: 1}))

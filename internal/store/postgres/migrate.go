@@ -138,7 +138,7 @@ func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	return err == nil && at == version && applied == files
 }
 
-// migrate runs the migrations in the file system files.
+// migrate runs the migrations in `files`.
 func migrate(ctx context.Context, db *sql.DB, files fs.FS) (from, to int64, err error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
 	if err != nil {

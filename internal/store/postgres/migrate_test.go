@@ -256,7 +256,7 @@ func changed(t *testing.T, change func(version int64, text string) string) fs.FS
 	return all
 }
 
-// migrateWith relabels the database and runs the migrations in files.
+// migrateWith relabels the database and runs the migrations in `files`.
 func migrateWith(t *testing.T, url string, files fs.FS) error {
 	t.Helper()
 	if err := relabel(t.Context(), dialed(t, url)); err != nil {

@@ -299,7 +299,7 @@ func withStops(t *testing.T, files fs.FS) fs.FS {
 	})
 }
 
-// changed returns a copy of files in which each content is replaced by the result of the function
+// changed returns a copy of `files` in which each content is replaced by the result of the function
 // change. A file for which change returns "" is left out.
 func changed(t *testing.T, files fs.FS, change func(name, text string) string) fs.FS {
 	t.Helper()

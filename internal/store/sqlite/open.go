@@ -274,8 +274,8 @@ func check(ctx context.Context, c *connection.Conn) error {
 
 const damage = "the database is damaged; restore it from a backup"
 
-// damaged converts an error of SQLite that means that the file is not an intact database to an error
-// with code internal. It returns other errors unchanged.
+// damaged handles errors of SQLite. If err means that the file is not an intact database, damaged
+// returns an error with code internal. It returns other errors unchanged.
 func damaged(err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:

@@ -161,8 +161,8 @@ func refuseHalfReplaced(path string) error {
 	return perdure.Errorf(perdure.Conflict, "a restore of %s was cut off; start the server on it once, and it is finished", path)
 }
 
-// removeStore deletes a database with all its files. SQLite would use a log that remains as the log
-// of the next file with that name.
+// removeStore deletes a database with all its files. If a log remained, SQLite would use it as the
+// log of the next file with that name.
 func removeStore(path string) error {
 	var errs []error
 	for _, end := range append([]string{"-shm"}, beside...) {

@@ -50,7 +50,7 @@ func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces 
 }
 
 // write makes one commit. It contains the blocks and events that the function step writes, and one
-// entry for each of contents.
+// entry for each element of contents.
 func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.RawMessage) (ids []uuid.UUID) {
 	a.Helper()
 	for range contents {

@@ -285,9 +285,9 @@ func differ(asked []*pendingQuery, at []int) bool {
 	return true
 }
 
-// handOut passes each row of the result to the queries that asked for it. The last column of a row
-// is the number of the row of parameters for which it was found. In the result of an INSERT, the
-// last columns are the key of the inserted row instead.
+// handOut passes each row of the result to the queries that asked for it. The last column of a
+// result row is the number of the row of parameters to which the result row belongs. In the result
+// of an INSERT, the last columns are the key of the inserted row instead.
 func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int

@@ -165,8 +165,8 @@ func (t *Transaction) applyEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	return nil
 }
 
-// applyNames replaces stored texts that the new entries repeat by references to these entries. So
-// each text is stored once.
+// applyNames finds stored texts that the new entries repeat. It replaces each of them by a
+// reference to the entry, so that each text is stored once.
 func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
 	return statement.ForEach(t.View, statement.Indexes(len(numbers)), func(v statement.View, i int) error {
 		return standFor(v, id, numbers[i], &ch.Entries[i])

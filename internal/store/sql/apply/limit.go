@@ -27,8 +27,8 @@ var (
 )
 
 // loadLoads returns the load of each name in names; a name is a concurrency key or a queue. The
-// query running counts the running tasks with that key or on that queue. The query waiting reports
-// whether another task waits.
+// query `running` counts the running tasks with that key or on that queue. The query `waiting`
+// reports whether another task waits.
 func loadLoads(v statement.View, org string, names []string, running, waiting *statement.Statement, now perdure.Time) (map[string]store.Load, error) {
 	loads := map[string]store.Load{}
 	for _, name := range names {

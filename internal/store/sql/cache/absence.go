@@ -90,8 +90,8 @@ var (
 	anyBlock         = statement.Read("SELECT 1 FROM log_block WHERE agent_execution_id = ? LIMIT 1")
 )
 
-// compareEverything returns an error if the execution has a task or a block that is not listed in
-// all.
+// compareEverything returns an error if the execution has a task or a block that the parameter all
+// does not contain.
 func compareEverything(v statement.View, id uuid.UUID, all *everything) error {
 	if all == nil {
 		return nil

@@ -123,9 +123,9 @@ func (r *TaskRow) Columns() ([]any, error) {
 
 var taskOptions = slices.Index(TaskRows.Columns, "options")
 
-// optionsText returns the column value for a task's options. If the options equal those of the row
-// before, optionsText returns the value of that row without encoding them again; options hardly ever
-// change.
+// optionsText returns the column value for a task's options. If the options equal those in the row
+// `before`, optionsText returns the value in that row without encoding the options again; they
+// hardly ever change.
 func optionsText(t *perdure.Task, before *TaskRow) (any, error) {
 	if before != nil && before.Values != nil && sameOptions(before.Options, t.Options) {
 		return before.Values[taskOptions], nil

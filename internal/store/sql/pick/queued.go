@@ -45,7 +45,7 @@ func heldPending(v statement.View, query *statement.Statement, args []any) error
 	return err
 }
 
-// notHeld returns nil for the error ErrHeld and sets held instead. It returns other errors
+// notHeld handles the error ErrHeld: it sets `held` and returns nil. It returns other errors
 // unchanged. A locked row is no error as long as another read finds candidates.
 func notHeld(err error, held *bool) error {
 	if errors.Is(err, statement.ErrHeld) {

@@ -25,8 +25,8 @@ const (
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
-// route is the part of a path that a caller wants to read. It consists of ranges of segments, and
-// the entries in beside.
+// route is the part of a path that a caller wants to read. It consists of ranges of segments,
+// followed by the entries in the field beside.
 type route struct {
 	ranges []load.PathRange // in order from the root
 	// beside lists the entries that follow the ranges and are beside the path: see load.TreePlace.
@@ -167,9 +167,9 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place of the entry leaf. If leaf is beside the path (see load.TreePlace),
-// it returns the place of leaf's nearest ancestor on the path instead, and in beside the ids of the
-// entries from there down to leaf.
+// findPlace returns the place of the entry leaf. The leaf may be beside the path (see
+// load.TreePlace). Then findPlace returns the place of the leaf's nearest ancestor on the path
+// instead, and the result beside contains the ids of the entries from there down to the leaf.
 func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {
 		p, parent, found, err := load.Place(v, execution, *at)

@@ -45,8 +45,8 @@ type Dialect struct {
 	// key.
 	AmongNumbers func(table, alias, owner string) string
 	Numbers      func(numbers []int64) (list any, err error)
-	// KindAmong returns a condition on an execution x, with the condition's parameter. The condition
-	// holds if the kind of x is one of kinds.
+	// KindAmong returns a condition on an execution x, with the condition's parameter. The
+	// condition holds if the list kinds contains the kind of x.
 	KindAmong func(kinds []string) (condition string, arg any)
 	// MetadataMember returns a condition on an execution x, with the condition's parameters. The
 	// condition holds if the metadata of x has a top-level member with that key and that value,

@@ -13,8 +13,8 @@ const (
 	// forward. If it stays ahead for adoptAfter, the store adopts the machine's clock. Smaller
 	// differences are corrected gradually.
 	aside = time.Second
-	// adoptAfter is how long the machine's clock must be ahead by more than aside before the store
-	// adopts that clock.
+	// adoptAfter is how long the machine's clock must be ahead by more than the constant aside
+	// before the store adopts that clock.
 	adoptAfter = 10 * time.Minute
 	// catchUp and waitFor limit how fast the store's time is corrected. In an elapsed time t, the
 	// correction is at most t/catchUp forward and t/waitFor back. A correction forward makes a lease
