@@ -23,11 +23,11 @@ type ClaimReader interface {
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
 	// QuestionsOf is described in [QuestionReader].
 	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
-	// Ended returns the heads (summaries) of ended steps and tasks, at most limit of them. Each
-	// step and task has a position: the number that the store gave to it when it was created. Only
-	// those with a position greater than the parameter after are included. The page ends before the
-	// results and errors in it exceed about the given number of bytes, but it contains at least one
-	// head if there is any. Ended does not set EndedPage.Whole.
+	// Ended returns the heads (see perdure.EndedHead) of ended steps and tasks, at most limit of
+	// them. Each step and task has a position: the number that the store gave to it when it was
+	// created. Only those with a position greater than the parameter after are included. The page
+	// ends before the results and errors in it exceed about the given number of bytes, but it
+	// contains at least one head if there is any. Ended does not set EndedPage.Whole.
 	Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error)
 	// EndedBefore returns the position (see Ended) of the newest step or task that was created
 	// before the moment; 0 if there is none.

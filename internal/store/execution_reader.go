@@ -17,9 +17,9 @@ type ExecutionReader interface {
 	// is a next page.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
 	// Outlines returns the data of executions that lists show in addition to their rows, by the id
-	// of the execution. It reads all outlines with one query, without the contents in blobs.
-	// Unknown ids and ids of another org are left out. A content stays a reference if it is over
-	// perdure.ShownLimit, is withheld, or would make the total exceed PageBytes.
+	// of the execution. It reads all outlines with one query; only contents in blobs need further
+	// ones. Unknown ids and ids of another org are left out. A content stays a reference if it is
+	// over perdure.ShownLimit, is withheld, or would make the total exceed PageBytes.
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
 	// Path returns the entries on the path to leaf, in order. It starts behind the entry whose id

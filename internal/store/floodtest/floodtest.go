@@ -33,10 +33,10 @@ type Limits struct {
 	Day int
 	// Command is the maximum average cost of a command of the flood.
 	Command int
-	// Added is how much more a day of the quiet org may cost after the flood than before it. It is
-	// not 0 even without any influence of the flood, because the quiet org's own earlier days add
-	// some cost. The default is a twentieth of the number of executions in the flood. A quarter of
-	// the cost before the flood is always allowed.
+	// Added is how much more a day of the quiet org may cost after the flood than before it. Even
+	// without the flood, each day costs a little more than the one before, because the quiet org
+	// has more data. So 0 stands for a twentieth of the number of executions in the flood. A
+	// quarter of the cost before the flood is always allowed.
 	Added int
 }
 

@@ -145,8 +145,9 @@ func (l *Query) addStatus() {
 }
 
 // The function probe finds out how far back in time the newest rows of an option reach. For that,
-// it reads the row number probed of the option, counted from the newest one. An option with fewer
-// rows has few candidates. maxProbes is the maximum number of options that probe examines.
+// it reads one row of the option: the row with the number `probed`, counted from the newest one. An
+// option with fewer rows has few candidates. maxProbes is the maximum number of options that probe
+// examines.
 const probed, maxProbes = 500, 8
 
 // skipping returns the statement of the source with one more parameter at the end: how many of the

@@ -130,7 +130,7 @@ func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span removes the blocks in which no place is left from the map found. It returns the lowest and
+// span removes from the map found the blocks in which no place is left. It returns the lowest and
 // the highest remaining block.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62

@@ -205,7 +205,7 @@ func Bytes[T any](name string, at func(*T) *[]byte) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
-// JSON declares a column that stores a value as JSON. The function none may be nil. If it returns
+// JSON declares a column that stores a value as JSON. The function `none` may be nil. If it returns
 // true for a value, the value is stored as NULL.
 func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
 	value := func(x *T) (any, error) {
