@@ -14,7 +14,7 @@ type CatalogReader interface {
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
 
 	Kinds(ctx context.Context, org string) ([]Kind, error)
-	// AgentKind returns the kind of agents with that name in the org. Errors: not_found if there is
-	// none.
+	// AgentKind returns a kind of agents of the org, by the name of the kind. Errors: not_found if
+	// there is none.
 	AgentKind(ctx context.Context, org, kind string) (*Kind, error)
 }

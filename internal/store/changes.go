@@ -37,7 +37,8 @@ type Changes struct {
 	// the question, the oldest of them are deleted.
 	Link      *perdure.QuestionLink
 	DropLinks *LinkDrop
-	// SweepLinks is how many expired links to questions of the execution are deleted at most.
+	// SweepLinks is the maximum number of expired links that are deleted. Only links to questions
+	// of the execution are deleted.
 	SweepLinks   int
 	Take         []string // ids of signals to take; their TakenAt becomes Execution.CheckpointSeq
 	ConsumeTaken bool

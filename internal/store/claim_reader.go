@@ -23,19 +23,19 @@ type ClaimReader interface {
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
 	// QuestionsOf is described in [QuestionReader].
 	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
-	// Ended returns the heads of ended steps and tasks, at most limit of them. The position of a
-	// head is the number that the store gave to the step or task when it was created; only
-	// positions greater than after are included. The page ends before the results and errors in it
-	// exceed about the given number of bytes, but it contains at least one head if there is any.
-	// Ended does not set the field Whole of the page.
+	// Ended returns the heads (see perdure.EndedHead) of ended steps and tasks, at most limit of
+	// them. Each step and task has a position: the number that the store gave to it when it was
+	// created. Only those with a position greater than the parameter after are included. The page
+	// ends before the results and errors in it exceed about the given number of bytes, but it
+	// contains at least one head if there is any. Ended does not set EndedPage.Whole.
 	Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error)
-	// EndedBefore returns the position of the newest step or task that was created before the
-	// moment; 0 if there is none.
+	// EndedBefore returns the position (see Ended) of the newest step or task that was created
+	// before the moment; 0 if there is none.
 	EndedBefore(ctx context.Context, execution uuid.UUID, moment perdure.Time) (int64, error)
 
-	// PendingSignals returns pending signals with their values, oldest first. A signal must match at
-	// least one of the patterns; if there are no patterns, all signals match. The order of each
-	// signal must be greater than after. PendingSignals returns at most limit signals and about 1
+	// PendingSignals returns pending signals with their values, oldest first. A signal must match
+	// at least one of the patterns; if there are no patterns, all signals match. Only signals whose
+	// Order is greater than the parameter after are returned, at most limit signals and about 1
 	// MiB.
 	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error)
 	// TakenSignals returns the signals that are taken and not consumed, in the order in which they
@@ -43,7 +43,7 @@ type ClaimReader interface {
 	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
 
 	// Moved returns the executions whose Standing is outdated: they do not exist in the org, have
-	// ended, or have a newer commit. It needs one query for any number of executions.
+	// ended, or have a newer commit. Moved needs one query for any number of executions.
 	Moved(ctx context.Context, org string, all []Standing) ([]uuid.UUID, error)
 
 	// Together calls the function read with a reader. All reads through that reader see the store
@@ -52,13 +52,13 @@ type ClaimReader interface {
 	Together(ctx context.Context, read func(ClaimReader) error) error
 }
 
-// Standing is an execution with the newest commit of it that a worker knows. The worker wants to
-// continue the execution from that commit.
+// Standing contains the id of an execution, and the newest commit of the execution that a worker
+// knows. The worker wants to continue the execution from that commit.
 type Standing struct {
 	Execution     uuid.UUID
 	Fence, Number int64 // fence and number of that commit
-	// Answer is the beginning of the server's answer to that commit. It is ASCII text of at most
-	// StandingAnswer bytes.
+	// Answer is the beginning of the answer that the server gave to the commit Number. It is ASCII
+	// text of at most StandingAnswer bytes.
 	Answer string
 }
 

@@ -17,23 +17,23 @@ type ExecutionReader interface {
 	// is a next page.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
 	// Outlines returns the data of executions that lists show in addition to their rows, by the id
-	// of the execution. It reads all outlines in one query round. Unknown ids and ids of another org
-	// are left out. A content stays a reference if it is over perdure.ShownLimit, is withheld, or
-	// would make the total exceed PageBytes.
+	// of the execution. It reads all outlines with one query; only contents in blobs need further
+	// ones. Unknown ids and ids of another org are left out. A content stays a reference if it is
+	// over perdure.ShownLimit, is withheld, or would make the total exceed PageBytes.
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
-	// Path returns the entries on the path to leaf, in order. It starts behind the entry after, or
-	// at the root if after is nil. It reads a few entries at a time, and only those that it returns.
-	// If newest > 0, it returns only that many last entries, including the leaf. If lazy is set, a
-	// content in a blob is left as a reference. Errors: not_found if the leaf does not exist or
-	// after is not on its path.
+	// Path returns the entries on the path to leaf, in order. It starts behind the entry whose id
+	// is the parameter after, or at the root if after is nil. It reads a few entries at a time, and
+	// only those that it returns. If newest > 0, it returns only the last entries, at most newest
+	// of them, including the leaf. If lazy is set, a content in a blob is left as a reference.
+	// Errors: not_found if the leaf does not exist or after is not on its path.
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	// ContextPath returns the entries of the path to leaf from which perdure.ContextOf builds the
 	// context, in order: the pinned entries of the newest compaction, and the path from the first
 	// entry that it keeps. It reads no other entries. If there is no compaction, or if an earlier
-	// version of the program has stored it, ContextPath returns the whole path. If after is one of
-	// these entries, only the entries after it are returned. Otherwise after has no effect. Errors:
-	// not_found if the leaf does not exist.
+	// version of the program has stored the compaction, ContextPath returns the whole path. If the
+	// parameter after is the id of one of these entries, only the entries behind that entry are
+	// returned. Any other id has no effect. Errors: not_found if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 	// LeftOut describes the entries that the model's context at leaf does not contain: those before
 	// the first entry that the newest compaction keeps, except the pinned ones. It reads no
@@ -42,16 +42,16 @@ type ExecutionReader interface {
 	// PathLength returns the number of entries on the path from the root to leaf, without reading
 	// them. Errors: not_found if the leaf does not exist.
 	PathLength(ctx context.Context, execution, leaf uuid.UUID) (int64, error)
-	// CommonAncestor returns the last entry that the path to a and the path to b have in common. It
-	// returns nil if the paths have different roots. It reads as many rows as the two paths have
+	// CommonAncestor returns the last entry that the paths to the entries a and b have in common.
+	// It returns nil if the paths have different roots. It reads as many rows as the two paths have
 	// branch points. Errors: not_found if a or b does not exist.
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
-	// EntriesOf returns entries by id, in the order of ids, in one query round. It loads a content
-	// from its blob even if the reader is lazy, unless the blob has more bytes than the parameter
-	// most. Such larger contents are left as references. At about PageBytes the result ends early;
-	// the caller then calls EntriesOf again for the remaining ids. Errors: not_found if an entry
-	// does not exist.
+	// EntriesOf returns entries by id, in the order of ids. It needs at most two queries. It loads
+	// a content from its blob even if the reader is lazy, unless the blob has more bytes than the
+	// parameter most. Such larger contents are left as references. At about PageBytes the result
+	// ends early; the caller then calls EntriesOf again for the remaining ids. Errors: not_found if
+	// an entry does not exist.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)

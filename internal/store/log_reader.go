@@ -9,16 +9,16 @@ import (
 
 // LogReader reads the log of an execution. Package log uses it.
 type LogReader interface {
-	// Log returns records with positions greater than after, in order, and the head of the log at
-	// the same moment. It returns at most limit records and about 1 MiB. The chunks of a superseded
-	// block keep their positions and offsets, and have no text. The chunks of a withheld block have
-	// no text either, but keep their lengths.
+	// Log returns records whose positions are greater than the parameter after, in order, and the
+	// head of the log at the same moment. It returns at most limit records and about 1 MiB. The
+	// chunks of a superseded block keep their positions and offsets, and have no text. The chunks
+	// of a withheld block have no text either, but keep their lengths.
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
 	// LogHeads returns the heads of many logs with one query. Unknown executions are left out.
 	LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]Head, error)
 	// Nonces returns the nonces of the records at these positions, and the head of the log. It
-	// leaves out positions after the head, and positions before that of the last pruned record. The
+	// leaves out positions after the head, and positions before the last pruned record. The
 	// position 0 has the nonce 0.
 	Nonces(ctx context.Context, execution uuid.UUID, positions ...int64) (map[int64]uint32, Head, error)
 

@@ -24,8 +24,8 @@ type Needs struct {
 	AttemptBlocks bool
 	Blobs         []uuid.UUID
 	// Questions are the ids of questions to load. OpenQuestions adds all open questions of the
-	// execution. SignalKeys requests State.SignalKeys. They are loaded only if one of the loaded
-	// questions excludes its askers, but has no list of them.
+	// execution. SignalKeys requests State.SignalKeys. These keys are loaded only if one of the
+	// loaded questions excludes its askers, but has no list of them.
 	Questions     []uuid.UUID
 	OpenQuestions bool
 	// DecidedQuestions adds all questions of the execution that are not open.

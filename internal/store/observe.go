@@ -63,8 +63,8 @@ type Checking interface {
 	CheckBeside()
 }
 
-// CheckProgress is the progress of the check of a file: Bytes of Of bytes are checked. Of is 0 until
-// the size is known.
+// CheckProgress is the progress of the check of a file. Of is the size of the file, or 0 while the
+// size is unknown. Bytes is how much of that is checked.
 type CheckProgress struct{ Bytes, Of int64 }
 
 // Failing is implemented by stores that stop writing permanently when they can no longer trust their

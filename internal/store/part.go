@@ -66,7 +66,7 @@ type BlockRest struct {
 	Held int64
 	// Blob reports whether the content is in a blob, as in LOCAL executions.
 	Blob bool
-	// Entry and Path name the text of an entry that equals the block's content; Entry is nil if
+	// Entry and Path identify a text, in an entry, that equals the block's content. Entry is nil if
 	// there is none.
 	Entry *uuid.UUID
 	Path  string

@@ -63,11 +63,12 @@ type ResponseReader interface {
 	// Signal returns a signal by its id, with its value. Errors: not_found if there is none.
 	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)
 
-	// Conversation returns a conversation by its id. ConversationByResponse returns the conversation
-	// whose next response will have the id response. Errors: not_found if there is none.
+	// Conversation returns a conversation by its id. ConversationByResponse returns the
+	// conversation whose field Response is the given id. Errors: not_found if there is none.
 	Conversation(ctx context.Context, org, id string) (*Conversation, error)
 	ConversationByResponse(ctx context.Context, org, response string) (*Conversation, error)
-	// ConversationItems returns at most limit pending items in order, starting at the index from.
+	// ConversationItems returns at most limit pending items in order. The first one has the index
+	// in the parameter from.
 	ConversationItems(ctx context.Context, id string, from, limit int) ([]json.RawMessage, error)
 	// ConversationExecutions returns the executions of a conversation that are not
 	// deleted, oldest first.

@@ -41,8 +41,8 @@ type State struct {
 	// No other command changes them before this one is committed.
 	Grants []*perdure.ApprovalGrant
 	// Retention is the retention policy that applies to the execution. Periods that the definition
-	// had set when the execution started override those of the org. Periods that neither sets have
-	// their defaults.
+	// had set when the execution started override those of the org. A period that neither of them
+	// sets has its default.
 	Retention perdure.Retention
 
 	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:
@@ -76,7 +76,8 @@ type State struct {
 	Kinds   []Kind
 
 	// Webhooks are the enabled webhooks of the execution's org. Every command on an execution gets
-	// them. They are at least as new as the start of this transaction. They must not be modified.
+	// this list. It is at least as new as the start of this transaction. The webhooks must not be
+	// modified.
 	Webhooks []*perdure.Webhook
 	// Webhook and WebhookCount cannot change before this command is committed. Waiting counts at
 	// most perdure.MaxUndelivered+1 pending deliveries.

@@ -117,8 +117,8 @@ type Pick struct {
 	Worker uuid.UUID
 	// AloneOnly makes PickAgents choose only the execution that must run alone.
 	AloneOnly bool
-	// Skip, if set, reports whether to leave an execution out. Its parameter ready is when the
-	// execution became PENDING. Skip is called in the committer and must not block.
+	// Skip, if set, reports whether to leave an execution out. The parameter ready is the time at
+	// which the execution became PENDING. Skip is called in the committer and must not block.
 	Skip func(execution uuid.UUID, ready perdure.Time) bool
 	// QueueLimits contains the maximum number of running tasks of one org by queue, for PickTasks.
 	QueueLimits map[string]int
@@ -129,7 +129,7 @@ type Pick struct {
 	// means all.
 	AskedSince perdure.Time
 	// Home is the id of a worker, for PickAgents. Only LOCAL executions with this home worker, or
-	// without a home worker, are chosen. If it is nil, no LOCAL executions are chosen.
+	// without a home worker, are chosen. If Home is nil, no LOCAL executions are chosen.
 	Home *uuid.UUID
 	// Features are the features of the worker. PickAgents and PickTasks choose no work that needs a
 	// feature outside this set.

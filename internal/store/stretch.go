@@ -28,9 +28,10 @@ const (
 	deepest   = 3
 )
 
-// FindStretch searches for a large JSON value of content that the bytes in said contain unchanged.
-// It returns content encoded with that value. The value is the whole content or a member of one of
-// its objects; the largest values are tried first. FindStretch returns false if no value is found.
+// FindStretch searches the bytes said for a large JSON value of content. The value must occur there
+// unchanged. FindStretch returns content encoded with that value. The value is the whole content or
+// a member of one of its objects; the largest values are tried first. FindStretch returns false if
+// no value is found.
 func FindStretch(content, said []byte) (Stretch, bool) {
 	values := valuesOf(content, 0, deepest)
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })
@@ -88,8 +89,8 @@ func (s Stretch) Of(said []byte) ([]byte, error) {
 	return slices.Concat(s.Before, said[s.At:s.At+s.Length], s.After), nil
 }
 
-// ResultRest describes how the result of a task that refers to an entry is stored. It is used by
-// audits.
+// ResultRest describes, for audits, how the result of a task is stored if the result refers to an
+// entry.
 type ResultRest struct {
 	Task, Entry uuid.UUID
 	// Held is the number of bytes that are stored in the task's own row.

@@ -31,7 +31,7 @@ type SweepReader interface {
 	DeadStreams(ctx context.Context) (bool, error)
 
 	// DueWebhooks returns enabled webhooks that have a due delivery, ordered by id. It returns at
-	// most limit webhooks, with ids greater than after.
+	// most limit webhooks, with ids greater than the parameter after.
 	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
 	// Overdue returns at most limit enabled webhooks that have more than perdure.MaxUndelivered
 	// pending deliveries.

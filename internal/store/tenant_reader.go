@@ -10,14 +10,15 @@ import (
 type TenantReader interface {
 	// OrgByID returns an org by its id. Errors: not_found if there is none.
 	OrgByID(ctx context.Context, id string) (*perdure.Org, error)
-	// OrgList returns orgs whose ids are greater than after, ordered by id, at most limit.
+	// OrgList returns at most limit orgs whose ids are greater than the parameter after, ordered by
+	// id.
 	OrgList(ctx context.Context, after string, limit int) ([]*perdure.Org, error)
 
 	// KeyByHash returns the API key whose secret has this hash. Errors: not_found if there is no
 	// such key, or if it is revoked.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
-	// Keys lists the API keys of an org, oldest first, including revoked ones. Each key has its
-	// field Use.
+	// Keys lists the API keys of an org, oldest first, including revoked ones. In each key, the
+	// field Use is set.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
 	AnyKey(ctx context.Context) (bool, error)
 

@@ -49,9 +49,9 @@ type Result struct {
 	Findings int64
 }
 
-// Run checks every execution. After each execution it calls told with the counts so far, and for
-// each finding it calls found. If a failed read makes the rest of the check impossible, Run returns
-// the error of that read and the counts so far.
+// Run checks every execution. After each execution it calls the function told with the counts so
+// far. For each finding it calls the function found. If a failed read makes the rest of the check
+// impossible, Run returns the error of that read and the counts so far.
 func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) (Result, error) {
 	c := &checker{ctx: ctx, r: r, found: found}
 	for id, err := range r.Audit(ctx) {
@@ -73,8 +73,8 @@ func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) 
 	return c.Result, nil
 }
 
-// stops reports whether the rest of the check is impossible after the error of a read: the context
-// has ended, or the database is unreachable.
+// stops reports whether an error of a read makes the rest of the check impossible. That is so if
+// the context has ended, or if the database is unreachable.
 func stops(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || perdure.IsCode(err, perdure.Unavailable)
 }

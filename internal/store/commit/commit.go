@@ -12,20 +12,21 @@ import (
 // Runner runs batches of commands in a database.
 type Runner interface {
 	// Attempt runs a batch in one transaction. If err is nil, the outcomes are in the order of the
-	// batch's calls. If err is not nil, nothing is written, unless err says that this is unknown. If
-	// careful is set, an error of the store fails only the affected candidates of a pick, not the
-	// whole batch.
+	// batch's calls. If err is not nil, nothing is written, unless err says that this is unknown.
+	// The parameter careful matters for a command that picks several candidates. If it is set, an
+	// error of the store fails only the affected candidates, not the whole batch.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
-	// Gives converts an error of Attempt to the error for the callers of the commands; this is the
-	// result told. The result up reports that the whole batch fails at once, because no single
-	// command has caused the error.
+	// Gives converts an error of Attempt. The result told is the error for the callers of the
+	// commands. If the result up is true, no single command has caused the error, so the whole
+	// batch fails at once.
 	Gives(err error) (told error, up bool)
 }
 
 // Process commits a batch and answers its callers. A plain queue commits each command in a
-// transaction of its own. Otherwise the batch is one transaction. If it fails, each half of the
-// batch runs again with newly loaded state, until the faulty command runs alone. If that command
-// picks its candidates, it runs once more with careful set, so that only the faulty candidates fail.
+// transaction of its own. Otherwise the batch is one transaction. If that transaction fails, each
+// half of the batch runs again with newly loaded state, until the faulty command runs alone. If
+// that command picks its candidates, it runs once more with careful set, so that only the faulty
+// candidates fail.
 //
 // Process returns, in order, the calls that were not run and must be in the next batch (see
 // Outcome.Missed). It reports the committed batches to the queue's observer.

@@ -16,9 +16,9 @@ import (
 const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
-	// laneShare and laneShareBytes are the number of commands and bytes that each less urgent lane
-	// may put into a batch first. Then the more urgent lanes fill the rest of the batch. Therefore
-	// every lane makes progress.
+	// Each lane except LaneClaims may put laneShare commands and laneShareBytes bytes into a batch,
+	// even if more urgent commands are waiting. So every lane makes progress. The most urgent
+	// commands fill the rest of the batch.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
 	// orgShare and orgShareBytes are the maximum number of commands and bytes that one org has in
@@ -71,9 +71,9 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next returns the first waiting call that the function may accepts, and the index of the call's org
-// in l.turn. It asks only about the first call of each org, in the order of l.turn. If no call is
-// accepted, it returns nil.
+// next returns the first waiting call for which `may` returns true, and the index of the call's org
+// in l.turn. It asks only about the first call of each org, in the order of l.turn. If there is no
+// such call, next returns nil.
 func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	for at, org := range l.turn {
 		if c := l.orgs[org][0]; may(c) {
@@ -83,8 +83,8 @@ func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	return nil, 0
 }
 
-// pop removes the first call of the org with the index at in l.turn. If that org has more calls, it
-// gets its next turn after all others.
+// pop removes the first call of the org l.turn[at]. If that org has more calls, it gets its next
+// turn after all others.
 func (l *lane) pop(at int) {
 	org := l.turn[at]
 	l.turn = slices.Delete(l.turn, at, at+1)

@@ -101,8 +101,8 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
 }
 
-// trial is a Runner that refuses batches with the call "bad". In the first batch that it accepts, it
-// reports the calls in missing as missed. It records the calls that it has run.
+// trial is a Runner that refuses batches with the call "bad". In the first batch that it accepts,
+// it reports the calls listed in `missing` as missed. It records the calls that it has run.
 type trial struct {
 	missing map[string]bool
 	ran     []string

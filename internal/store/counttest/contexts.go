@@ -45,7 +45,8 @@ type contextCost struct {
 	Bytes int
 }
 
-// compact appends a compaction that keeps the newest n entries and pins the first one.
+// compact appends a compaction that keeps the newest n entries. It also pins the first entry of the
+// conversation, so that this entry stays in the context.
 func (c *conversation) compact(n int) {
 	c.Helper()
 	from := len(c.all) - n
@@ -70,8 +71,9 @@ func (c *conversation) compact(n int) {
 	}
 }
 
-// context reads the context at a leaf, and what the context leaves out. It checks that the context
-// has want entries, and that few more rows were read. It returns the cost.
+// context reads the context at a leaf, and what the context leaves out. It checks that the number
+// of entries in the context equals the parameter want, and that few more rows were read. It returns
+// the cost.
 func (c *conversation) context(r read.Reader, leaf uuid.UUID, want int) (cost contextCost) {
 	c.Helper()
 	counting, reads := Of(r)

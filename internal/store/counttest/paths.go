@@ -92,7 +92,8 @@ func (c *conversation) branch(at int) {
 func (c *conversation) leaf() uuid.UUID { return c.all[len(c.all)-1] }
 
 // costs makes several reads: some entries, the length of the path and a common ancestor. It returns
-// the cost of each read. It checks the results and the maximum cost of each.
+// the cost of each read. It also checks the result of each read, and that the cost does not exceed
+// a maximum.
 func (c *conversation) costs(r read.Reader) (all []Reads) {
 	c.Helper()
 	for _, ask := range []struct {
@@ -129,8 +130,8 @@ func (c *conversation) costs(r read.Reader) (all []Reads) {
 	return append(all, *reads, *also)
 }
 
-// whole reads the whole path, which must have want entries. It checks that few more rows than
-// entries are read, with about 100 rows per statement.
+// whole reads the whole path. The number of its entries must equal the parameter want. The read
+// must take few more rows than entries, with about 100 rows per statement.
 func (c *conversation) whole(r read.Reader, want int) {
 	c.Helper()
 	counting, reads := Of(r)

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Webhook stores a webhook of an org that wants every event.
+// Webhook stores a webhook of the org. The webhook wants every event.
 func Webhook(t testing.TB, s store.Store, org string) {
 	t.Helper()
 	_, err := s.Do(t.Context(), store.Command{Name: "test", Lane: store.LaneCommits, Org: org, Decide: func(st *store.State) (*store.Changes, error) {

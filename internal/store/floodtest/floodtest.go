@@ -20,8 +20,9 @@ import (
 // of signals that this org sends to one execution.
 const Flooded = 1500
 
-// Visit opens the store and calls use with it. The result looked says how much data the store has
-// examined during that call: a number of rows, or of steps whose number grows with the rows.
+// Visit opens the store and calls the function use with it. The result looked is the amount of data
+// that the store has examined during that call: a number of rows, or of steps whose number grows
+// with the rows.
 type Visit func(use func(s store.Store)) (looked int)
 
 // Limits are the limits of [Run], in the unit that the [Visit] counts. A day of the quiet org is a
@@ -32,9 +33,10 @@ type Limits struct {
 	Day int
 	// Command is the maximum average cost of a command of the flood.
 	Command int
-	// Added is how much more a day of the quiet org may cost after the flood than before it. 0 means
-	// a twentieth of the number of executions in the flood, because the quiet org's own earlier days
-	// count, too. A quarter of the cost before the flood is always allowed.
+	// Added is how much more a day of the quiet org may cost after the flood than before it. Even
+	// without the flood, each day costs a little more than the one before, because the quiet org
+	// has more data. So 0 stands for a twentieth of the number of executions in the flood. A
+	// quarter of the cost before the flood is always allowed.
 	Added int
 }
 

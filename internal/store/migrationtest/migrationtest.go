@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Unchanged checks that the migrations in files equal those listed in the file sums. That file has a
-// line for each migration: its SHA-256 and its name, as sha256sum prints them. A released migration
-// may have run on a store, so it must never change. To change the tables, add a migration, and a
-// line for it.
+// Unchanged checks that the migrations in `files` have not changed. The file at the path `sums` has
+// a line for each migration: its SHA-256 and its name, as sha256sum prints them. A released
+// migration may have run on a store, so it must never change. To change the tables, add a
+// migration, and a line for it.
 func Unchanged(t *testing.T, files fs.FS, sums string) {
 	t.Helper()
 	text, err := os.ReadFile(sums)

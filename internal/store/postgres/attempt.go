@@ -83,9 +83,9 @@ var (
 	beginRead  = statement.NewAlone("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 )
 
-// sideBySide decides the commands concurrently. Commands with picks run first: all commands with
-// equal picks together, then those with the next pick. Each pick must see the changes of the
-// previous ones.
+// sideBySide decides the commands concurrently. Commands with a pick (see store.Pick) run first, in
+// groups of equal picks, one group after the other. So each pick sees the changes of the previous
+// ones.
 func (a *attempt) sideBySide() error {
 	p := pipe.New(a.ctx, a.conn, beginBatch, &a.db.grouped, &a.idle, a.wait)
 	a.rows = apply.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
@@ -230,8 +230,8 @@ func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcom
 	return outcome, err
 }
 
-// commit sends the deferred writes and commits the transaction. If the transaction writes, or if an
-// answer depends on it, it also increments the number in the committer's row.
+// commit sends the deferred writes and commits the transaction. It also increments the number in
+// the committer's row, if the transaction writes or if answers returns true.
 func (a *attempt) commit(p *pipe.Pipe) error {
 	var batch pgx.Batch
 	if err := p.Flush(&batch); err != nil {
@@ -254,10 +254,10 @@ func (a *attempt) commit(p *pipe.Pipe) error {
 	return a.warnings.err()
 }
 
-// answers reports whether the batch contains a command without a pick, whose answer may depend on
-// data of another transaction. Such data may be visible before it is durable, or before it is on the
-// standby. So the answer must wait for a COMMIT that writes. The answer of a pick depends only on
-// the pick's own writes.
+// answers reports whether a command's answer may depend on data of another transaction. Such data
+// may be visible before it is durable, or before it is on the standby. So the answer must wait for
+// a COMMIT that writes. That applies to every command without a pick. The answer of a pick depends
+// only on the pick's own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

@@ -14,8 +14,8 @@ type clock struct {
 	ahead atomic.Int64     // how far the database is ahead of this machine's clock, in nanoseconds
 }
 
-// set sets the clock to a time that a transaction has read from the database: micros microseconds
-// since 1970. It returns that time.
+// set sets the clock to a time that a transaction has read from the database, and returns that
+// time. The parameter micros is the time in microseconds since 1970.
 func (c *clock) set(micros int64) perdure.Time {
 	if c.fixed != nil {
 		return perdure.At(c.fixed())

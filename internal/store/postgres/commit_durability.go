@@ -23,7 +23,8 @@ const durably = "SELECT set_config('synchronous_commit', CASE current_setting('s
 // has stopped waiting for a standby: the transaction is visible, but a failover may lose it.
 var errWarned = errors.New("the database warned during a COMMIT")
 
-// warnings stores the last warning that a connection received since it was last reset.
+// warnings stores the last warning that a connection has received. Before a COMMIT, the field last is
+// set to nil: see queueCommit.
 type warnings struct{ last *pgconn.Notice }
 
 // take implements [pgconn.NoticeHandler]. It stores the warning.

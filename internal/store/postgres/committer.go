@@ -64,9 +64,9 @@ func (c *committer) run() {
 	c.disconnect()
 }
 
-// runSeparately runs each command that was missed maxMisses times in its own transaction, which
-// waits for locks. It returns the other commands, and the commands that were missed again. No
-// command overtakes an older one of the same execution.
+// runSeparately takes the commands that were missed maxMisses times. It runs each of them in a
+// transaction of its own, which waits for locks. It returns the other commands, and the commands
+// that were missed again. No command overtakes an older one of the same execution.
 func (c *committer) runSeparately(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
 	defer func() { c.wait = false }()
@@ -158,9 +158,9 @@ func (c *committer) connect(ctx context.Context) error {
 	return nil
 }
 
-// begin prepares a new connection. Afterwards, the last transaction of the previous connection is
-// either committed or never will be. If the committer has no row, begin inserts one with the number
-// 0: none of its transactions is known to be durable.
+// begin prepares a new connection. After that, it is final whether the last transaction of the
+// previous connection is committed. If the committer has no row, begin inserts one with the
+// number 0: none of its transactions is known to be durable.
 func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	if c.peer != (backend{}) {
 		if err := c.db.end(ctx, conn, c.peer); err != nil {

@@ -78,9 +78,9 @@ func (w *watchedConn) Write(b []byte) (written int, err error) {
 	}
 }
 
-// patiently repeats the function do until bytes were transferred, do has failed, or the driver's
+// patiently calls the function do until bytes were transferred, do has failed, or the driver's
 // deadline has passed. It also stops when it considers the connection dead. The function limit
-// returns the driver's deadline; set sets the deadline for the next call of do.
+// returns the driver's deadline. The function set sets the deadline for the next call of do.
 func (w *watchedConn) patiently(do func() (int, error), limit func() time.Time, set func(time.Time) error) (int, error) {
 	end, last := time.Now().Add(w.database.silence), false
 	for {
@@ -115,9 +115,9 @@ func (w *watchedConn) passed(limit func() time.Time) bool {
 	return !at.IsZero() && !time.Now().Before(at)
 }
 
-// earliest returns the earliest of three deadlines. The deadline users is the driver's; zero means
-// that there is none. The deadlines end and step are those of patiently. The result ours reports
-// whether first is end or step.
+// earliest returns the earliest of three deadlines. The parameter users is the driver's deadline;
+// zero means that there is none. The other two are deadlines of patiently. The result ours is true
+// if first is one of these two.
 func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	if first = step; end.Before(first) {
 		first = end

@@ -62,8 +62,8 @@ func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	noted(t, s, id, 1+answered)
 }
 
-// TestTheCommitIsNeverWeakened checks that the statement durably changes synchronous_commit from
-// off to on, and no other value.
+// TestTheCommitIsNeverWeakened checks the statement in the constant durably. It must change
+// synchronous_commit from off to on, and must not change any other value.
 func TestTheCommitIsNeverWeakened(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}})
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
@@ -198,8 +198,8 @@ func named(database, name string) string { return database + "&application_name=
 
 const waitsForStandby = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = '%s' AND wait_event = 'SyncRep')"
 
-// noting starts a call of note in the background, which is retried until the store answers. The
-// channel answered receives the error of the last call.
+// noting calls note in the background, again and again until the store is available. The channel
+// answered receives the error of the last call.
 func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan error) {
 	answered = make(chan error, 1)
 	go func() {
@@ -214,7 +214,8 @@ func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan erro
 	return answered
 }
 
-// unanswered fails the test if the channel answered of noting has received a result.
+// unanswered fails the test if the call that noting has started has ended. The channel answered is
+// the result of noting.
 func unanswered(t *testing.T, answered chan error, why string) {
 	t.Helper()
 	select {

@@ -253,8 +253,8 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 }
 
 // TestHeldExecutionsWaitAlone checks the commands of an execution that another transaction has
-// locked. They must succeed in order after that transaction. Another server's command of another
-// execution must not wait.
+// locked. They must succeed, in order, once that transaction has ended. Another server's command of
+// another execution must not wait.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		heldExecutionsWaitAlone(t, open(t, Options{Plain: plain, without: optimizations{texts: true}, Committers: 1}))
@@ -312,8 +312,8 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	}
 }
 
-// queueingContext is a context that tells a test when a command is queued. Do calls the method Done
-// of the context only after it has queued the command, and Done calls waits.
+// queueingContext is a context that tells a test when a command is queued: its method Done calls
+// the function waits. Do calls Done only after it has queued the command.
 type queueingContext struct {
 	context.Context
 	waits func()

@@ -12,10 +12,10 @@ import (
 )
 
 // TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
-// costs for another org. It runs [floodtest.Run] with the number of table rows read as the cost. It
-// does so also if PostgreSQL's statistics are those of a nearly empty store. With these, PostgreSQL
-// reads small tables whole, which is cheaper than many lookups. It reads larger tables by their
-// indexes.
+// costs for another org. It runs [floodtest.Run] twice; the cost is the number of table rows that
+// were read. In the second run, PostgreSQL's statistics are those of a nearly empty store. With
+// these, PostgreSQL reads small tables whole, which is cheaper than many lookups, and larger tables
+// by their indexes.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	for _, analyze := range []bool{false, true} {
 		t.Run(fmt.Sprintf("statistics of an early day: %v", analyze), func(t *testing.T) { flood(t, analyze) })

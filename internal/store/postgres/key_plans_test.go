@@ -65,16 +65,17 @@ func findByID(t *testing.T, conn *pgx.Conn, connection string, queries map[strin
 	}
 }
 
-// wholeReads lists plans that read too many rows. Each element has a pattern for the condition of
-// the index that finds the rows, and a pattern for the filter on these rows, for which another index
-// exists.
+// wholeReads lists plans that read too many rows. In such a plan, one index finds rows, and a
+// filter then leaves out most of them, although another index could find only the wanted rows. Each
+// element has a pattern for the condition of the index, and a pattern for the filter.
 var wholeReads = []struct{ index, filter *regexp.Regexp }{
 	{regexp.MustCompile(`\b(agent_execution_id|org_id|webhook_id) = `), regexp.MustCompile(`\b(id|number|pos|task_id) = `)},
 	{regexp.MustCompile(`\bexpires_at [<>]`), regexp.MustCompile(`\b(agent_execution_id|idempotency_key) = `)},
 }
 
-// comparesIDs returns the index of a step that reads too many rows and filters them by id: all rows
-// of an execution, org or webhook, or everything that has expired. It returns -1 if there is none.
+// comparesIDs looks for a step that reads too many rows and filters them by id: all rows of an
+// execution, org or webhook, or everything that has expired. It returns the index of that step, or
+// -1 if there is none.
 func comparesIDs(steps []string) int {
 	for i := 1; i < len(steps); i++ {
 		found, filter := steps[i-1], steps[i]

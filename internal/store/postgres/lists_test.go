@@ -74,8 +74,8 @@ func TestTextsOfRunningTransactionsAreNotIndexed(t *testing.T) {
 	}
 }
 
-// TestMetadataOfOlderServersIsIndexed checks that the metadata of executions that a server of the
-// previous version has started is indexed later.
+// TestMetadataOfOlderServersIsIndexed checks executions that a server of the previous version has
+// started. Their metadata must be indexed later.
 func TestMetadataOfOlderServersIsIndexed(t *testing.T) {
 	now := time.Now()
 	s, fill := filledByHand(t, Options{Clock: func() time.Time { return now }})

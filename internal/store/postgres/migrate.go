@@ -138,7 +138,7 @@ func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	return err == nil && at == version && applied == files
 }
 
-// migrate runs the migrations in the file system files.
+// migrate runs the migrations in `files`.
 func migrate(ctx context.Context, db *sql.DB, files fs.FS) (from, to int64, err error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
 	if err != nil {
@@ -164,8 +164,8 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	})
 }
 
-// patiently calls do. If do fails with a deadlock or a lock timeout, it calls do again after
-// migrationPause, at most migrationTries times in all.
+// patiently calls the function do. After a deadlock or a lock timeout, it waits for migrationPause
+// and calls do again, at most migrationTries times in all.
 func patiently(ctx context.Context, do func() error) error {
 	for tries := 1; ; tries++ {
 		err := do()

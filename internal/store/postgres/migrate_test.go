@@ -256,7 +256,7 @@ func changed(t *testing.T, change func(version int64, text string) string) fs.FS
 	return all
 }
 
-// migrateWith relabels the database and runs the migrations in files.
+// migrateWith relabels the database and runs the migrations in `files`.
 func migrateWith(t *testing.T, url string, files fs.FS) error {
 	t.Helper()
 	if err := relabel(t.Context(), dialed(t, url)); err != nil {
@@ -291,8 +291,8 @@ func TestDatabasesOfEveryVersionOpen(t *testing.T) {
 }
 
 // TestDatabaseIsOnlyRelabelled checks a database that older migrations have brought to the version
-// of the first migration. Opening it may only change goose's list of versions. Its schema must equal
-// the schema of a new database after the first migration.
+// of the first migration. Opening it may only change goose's list of versions. The schema of the
+// database must equal the schema of a new database after the first migration.
 func TestDatabaseIsOnlyRelabelled(t *testing.T) {
 	url := oldDatabase(t, firstVersion)
 	rows, schema := storedRows(t, url), schemaOf(t, url)

@@ -124,8 +124,8 @@ func TestReadersNoticeAnotherHistory(t *testing.T) {
 	}
 }
 
-// TestRowsAreFoundByTheirKeys checks that the checks of foreign keys and updates by key use the
-// primary key, even without statistics.
+// TestRowsAreFoundByTheirKeys checks that PostgreSQL uses the primary key when it checks a foreign
+// key and when a statement updates a row by its key, even without statistics.
 func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	conn := withoutStatistics(t)
 	run(t, conn, "SET plan_cache_mode = force_generic_plan")

@@ -7,8 +7,8 @@ import "github.com/perdure/perdure/internal/store/sql/statement"
 type optimizations struct {
 	// batches, if set, commits each command by itself instead of together with all waiting commands.
 	batches bool
-	// groups, if set, makes a transaction send one statement after the other, each for one row, and
-	// wait for its result. Otherwise commands are decided side by side ([pipe.Pipe]), their writes
+	// groups, if set, makes a transaction send its statements one by one, each for one row, and
+	// wait for each result. Otherwise commands are decided side by side ([pipe.Pipe]), their writes
 	// are deferred, and equal statements become one for many rows ([pipe.Groups]).
 	groups bool
 	// earlyReads, if set, makes a read return only after its transaction has ended. Otherwise the
@@ -22,8 +22,8 @@ type optimizations struct {
 // allOptimizations lists all optimizations, which [Options.Plain] turns off.
 var allOptimizations = optimizations{batches: true, groups: true, earlyReads: true, texts: true}
 
-// dialectInTurn is the dialect of a store without the optimization groups: an update writes only the
-// columns that have changed.
+// dialectInTurn is the dialect of a store in which the optimization "groups" is turned off: an
+// update writes only the columns that have changed.
 var dialectInTurn = func() *statement.Dialect {
 	w := *dialect
 	w.Sets = false

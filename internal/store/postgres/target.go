@@ -216,8 +216,8 @@ func (t *Target) Put(ctx context.Context, table schema.Table, rows [][]any, note
 	return nil
 }
 
-// Rows calls take with every row of a table, in any order. It stops at an error of take. Values have
-// the types that [sqlite.Source.Rows] uses. A row is valid only until take returns.
+// Rows calls `take` with every row of a table, in any order. It stops at an error of take. Values
+// have the types that [sqlite.Source.Rows] uses. A row is valid only until take returns.
 func (t *Target) Rows(ctx context.Context, table schema.Table, take func(row []any) error) error {
 	query := "SELECT "
 	for i, column := range table.Columns {

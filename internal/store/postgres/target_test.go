@@ -62,8 +62,8 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	}
 }
 
-// unlocked repeats do while its error contains the text says, because the database has not yet
-// noticed that a connection was closed. Any other error fails the test.
+// unlocked calls the function do again and again until it succeeds, because the database notices
+// only after a while that a connection was closed. An error without the text `says` fails the test.
 func unlocked(t *testing.T, says string, do func() error) {
 	t.Helper()
 	for {

@@ -17,9 +17,9 @@ import (
 // Backup writes a compact copy of the store at path to a new file, while servers may write to the
 // store. The copy is consistent as of one moment. It has a different epoch, so that cursors of the
 // store are not valid in a restored copy. The new file appears at the path `to` only when it is
-// complete and durable. Backup calls told about once a second with the bytes written so far and the
-// approximate total. Errors: not_found if there is no store at path, conflict if a file exists at
-// the path `to`.
+// complete and durable. About once a second, Backup calls the function told with the number of
+// bytes written so far and the approximate total. Errors: not_found if there is no store at path,
+// conflict if a file exists at the path `to`.
 func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
 	if err := refuseHalfReplaced(path); err != nil {
 		return err
@@ -84,8 +84,8 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 	return errors.Join(err, c.Close())
 }
 
-// watch calls told with the size of a file once a second, on a goroutine. The returned function
-// calls told a last time and stops the goroutine.
+// watch starts a goroutine that calls the function told with the size of a file once a second. The
+// returned function makes the goroutine call told a last time, and stops it.
 func watch(path string, told func(bytes int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	tell := func() {
@@ -110,7 +110,7 @@ func watch(path string, told func(bytes int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// settle syncs the file part, which is complete, and renames it to the path `to`, durably.
+// settle syncs the complete file at the path part, and renames it to the path `to`, durably.
 func settle(part, to string) error {
 	for _, step := range []func() error{
 		func() error { return flush(part) },

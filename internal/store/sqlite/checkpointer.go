@@ -117,9 +117,9 @@ const (
 	checkpointHere           // the committer checkpoints the remaining pages itself
 )
 
-// next returns what to do for the log after a commit. The log then contains held pages. The
-// parameter at is the number of pages at which the first checkpoint runs; idle and checkpointed are
-// the results of rests.
+// next returns what to do for the log after a commit. The parameter held is the number of pages
+// that the log contains after that commit. The parameter `at` is the number of pages at which the
+// first checkpoint runs; idle and checkpointed are the results of rests.
 //
 // The checkpointer runs passes until few pages remain: each pass is shorter than the one before, so
 // less is written during it. If passes cannot keep up, or if reads block them, the committer runs

@@ -34,8 +34,8 @@ type committer struct {
 	ended  chan struct{}
 
 	// cache contains rows of active executions; it is nil if caching is turned off. The rows are
-	// valid while SQLite's data version of the file equals version. deciding is locked while a batch
-	// runs.
+	// valid while SQLite's data version of the file equals the field version. deciding is locked
+	// while a batch runs.
 	cache    *cache.RowCache
 	version  uint32
 	deciding sync.Mutex
@@ -57,8 +57,9 @@ type committer struct {
 	// reserve is the reserve of disk space; it may be nil.
 	//
 	// full is set if there is no disk space to create the reserve. filled is set if a write has
-	// found no space. short is the size of the largest write that was refused for lack of space; 0
-	// for none. impaired says why writes are refused; it is nil or "" if they are accepted.
+	// found no space. short is the size of the largest write that was refused for lack of space; it
+	// is 0 if none was refused. impaired says why writes are refused; it is nil or "" while writes
+	// are accepted.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool

@@ -59,8 +59,8 @@ func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	return fit, rest
 }
 
-// room is disk space in bytes: log is how much the log can grow, and both is how much the log and
-// the file can grow together. The file may use the space of the reserve.
+// room is disk space in bytes. The field log says how much the log can grow. The field both says
+// how much the log and the file can grow together. The file may use the space of the reserve.
 type room struct{ log, both int64 }
 
 func (r room) takes(size int64) bool { return size <= r.log && 2*size <= r.both }
@@ -83,9 +83,9 @@ func (c *committer) roomFor(batch []*commit.Call) room {
 	return there
 }
 
-// roomNow returns the current disk space. From the space for log and file together it subtracts the
-// size of the log, which must still be copied into the file. Without a reserve the space counts as
-// unlimited.
+// roomNow returns the current disk space. In the field both, the size of the log is already
+// subtracted, because the log must still be copied into the file. Without a reserve the space
+// counts as unlimited.
 func (c *committer) roomNow() room {
 	none := room{math.MaxInt64, math.MaxInt64}
 	if c.reserve == nil {

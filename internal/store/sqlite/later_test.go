@@ -88,8 +88,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 			if err := begin(t, s, id, nil); err != nil {
 				t.Fatal(err)
 			}
-			// Each command is for a different execution. So only the wrong one causes a read in
-			// between.
+			// Each command inserts a different execution. So no command has to read what the
+			// earlier ones have written.
 			var batch []*commit.Call
 			for i := range 3 * laterFrom {
 				batch = append(batch, &commit.Call{Command: store.Command{

@@ -83,7 +83,7 @@ func TestPlainListsFindTheSame(t *testing.T) {
 
 // TestAStaleIndexIsNotWritten checks the text index of a block, that is, of a range of execution
 // numbers. The index must not be written if the block contains other executions than those that
-// were read for it. It must be marked as stale.
+// were read for it. The store must then set TextBlock.Stale.
 func TestAStaleIndexIsNotWritten(t *testing.T) {
 	s, fill := filledByHand(t)
 	for range 600 {

@@ -48,8 +48,8 @@ func TestFullLogFailsTheBatchAlone(t *testing.T) {
 	}
 }
 
-// TestARollbackOfTheCommitterWritesNothing checks that a rollback of the committer writes none of
-// the pages that the layer gathered has collected.
+// TestARollbackOfTheCommitterWritesNothing checks that a rollback of the committer drops the pages
+// that are collected for the log, and writes none of them.
 func TestARollbackOfTheCommitterWritesNothing(t *testing.T) {
 	folder := t.TempDir()
 	d := disktest.New(t, folder)

@@ -23,7 +23,8 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	return damaged(path, err)
 }
 
-// reserveEnd follows the name of the database file in the name of the reserve's file.
+// reserveEnd is the suffix of the file that reserves disk space. The rest of its name is the name
+// of the database file.
 const reserveEnd = ".reserve"
 
 // openReserve returns the reserve of disk space of a store; nil if it has none.

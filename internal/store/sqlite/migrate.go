@@ -32,8 +32,8 @@ func migrate(ctx context.Context, path string) error {
 	return migrateTo(ctx, path, files)
 }
 
-// migrateTo runs the migrations in the file system files. Each migration is a transaction, so an
-// interrupted migrateTo continues with the next migration.
+// migrateTo runs the migrations in `files`. Each migration is a transaction, so an interrupted
+// migrateTo continues with the next migration.
 func migrateTo(ctx context.Context, path string, files fs.FS) error {
 	db, err := sql.Open("sqlite", connection.DSN(path, url.Values{"_pragma": {"synchronous(full)"}}))
 	if err != nil {

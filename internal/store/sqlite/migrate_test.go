@@ -90,8 +90,8 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 }
 
 // TestStoreIsOnlyRelabelled checks a store that older migrations have brought to the version of the
-// first migration. Opening the store may only change goose's list of versions. Its schema must equal
-// the schema of a new store after the first migration.
+// first migration. Opening the store may only change goose's list of versions. The schema of the
+// store must equal the schema of a new store after the first migration.
 func TestStoreIsOnlyRelabelled(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	path := oldStore(t, firstVersion)
@@ -223,8 +223,8 @@ func init() {
 	})
 }
 
-// atStatement makes the migrations of withStops call do before and after each statement, until the
-// test ends.
+// atStatement makes the migrations of withStops call the function do before and after each
+// statement, until the test ends.
 func atStatement(t *testing.T, do func()) {
 	stop.Lock()
 	stop.do = do
@@ -299,7 +299,7 @@ func withStops(t *testing.T, files fs.FS) fs.FS {
 	})
 }
 
-// changed returns a copy of files in which each content is replaced by the result of the function
+// changed returns a copy of `files` in which each content is replaced by the result of the function
 // change. A file for which change returns "" is left out.
 func changed(t *testing.T, files fs.FS, change func(name, text string) string) fs.FS {
 	t.Helper()

@@ -281,8 +281,8 @@ func damage(path string, err error) error {
 	return &perdure.Error{Code: perdure.Internal, Message: damageText, Err: fmt.Errorf("%s: %w", path, err)}
 }
 
-// damaged converts an error of SQLite that means that the file at path is not an intact database to an
-// error with code internal. It returns other errors unchanged.
+// damaged handles errors of SQLite. If err means that the file at path is not an intact database,
+// damaged returns an error with code internal. It returns other errors unchanged.
 func damaged(path string, err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:

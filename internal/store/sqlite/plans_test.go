@@ -44,15 +44,15 @@ var wholeTables = map[string]string{
 var (
 	// scanned matches a step of a query plan that reads too many rows: a whole table or index, a
 	// range of row numbers across all orgs, or all executions of an org. A scan of one of the names
-	// in listed is nevertheless allowed.
+	// in the map listed is nevertheless allowed.
 	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]|^SEARCH \w+ USING INDEX idx_agent_execution_org \(org_id=\?\)`)
 	sorted  = regexp.MustCompile(`^USE TEMP B-TREE FOR`)
 )
 
 // TestEveryStatementUsesIndexes checks that every statement of the store finds its rows by an
 // index: the statements that the tests of storetest.Run have run, and those of the package catalog.
-// It may sort only a limited number of rows. SQLite's planner has no statistics of the tables, as
-// in a new installation.
+// No statement may sort an unlimited number of rows. SQLite's planner has no statistics of the
+// tables, as in a new installation.
 func TestEveryStatementUsesIndexes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	known := contractStatements(t)

@@ -150,7 +150,8 @@ func openLossy(t *testing.T, folder string, plain bool) *Store {
 	return s
 }
 
-// failSync lets the nth next sync of a file fail with a result code.
+// failSync makes a later sync of a file fail with a result code: the sync number n, counted from
+// now on.
 func failSync(d *disktest.Disk, file string, n int, code int32) {
 	d.Before(func(op disktest.Op) int32 {
 		if op.Kind != disktest.Sync || op.File != file {
@@ -176,8 +177,8 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 func loseAfterAFailedSync(t *testing.T, plain bool) {
 	folder := t.TempDir()
 	s := openLossy(t, folder, plain)
-	// Add pages to the file that the log does not have. So the test would detect the use of a log
-	// that is older than the file.
+	// Add pages that are only in the file, and not in the log that the store writes after it was
+	// opened again. So the test would detect the use of a log that is older than the file.
 	for range 800 {
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)

@@ -25,15 +25,15 @@ const (
 	replacedInfix = ".replaced-"
 )
 
-// beside lists the suffixes that, appended to the path of a database, are the names of all files
+// beside lists suffixes. Each of them, appended to the path of a database, is the name of a file
 // that may belong to the database.
 var beside = []string{"", "-wal", "-journal"}
 
 // step is one step of a replacement. A crash may happen between two steps.
 type step func() error
 
-// replace replaces the store at path by the file part. That file must be complete and have no log.
-// No process may have the store open.
+// replace replaces the store at path by the file at the path part. That file must be complete and
+// have no log. No process may have the store open.
 func replace(part, path string) error {
 	coming, err := comingName(path)
 	if err != nil {
@@ -47,8 +47,8 @@ func replace(part, path string) error {
 	return finishReplacing(path)
 }
 
-// announce returns the steps that rename the file part, which is complete, to coming. After these
-// steps, the file is a valid replacement.
+// announce returns the steps that rename the complete file at the path part to the path coming.
+// After these steps, the file is a valid replacement.
 func announce(part, coming string) []step {
 	return []step{
 		func() error { return flush(part) },
@@ -161,8 +161,8 @@ func refuseHalfReplaced(path string) error {
 	return perdure.Errorf(perdure.Conflict, "a restore of %s was cut off; start the server on it once, and it is finished", path)
 }
 
-// removeStore deletes a database with all its files. SQLite would use a log that remains as the log
-// of the next file with that name.
+// removeStore deletes a database with all its files. If a log remained, SQLite would use it as the
+// log of the next file with that name.
 func removeStore(path string) error {
 	var errs []error
 	for _, end := range append([]string{"-shm"}, beside...) {

@@ -47,8 +47,8 @@ func noticeRestore(v connection.View, path string) error {
 	return nil
 }
 
-// fitsMark reports whether one of the marks matches the fingerprint in the database. For a new file,
-// fits is true. It also returns the paths of the existing marks.
+// fitsMark reports whether one of the marks matches the fingerprint in the database. For a new
+// file, fits is true. fitsMark also returns the paths of the existing marks.
 func fitsMark(v connection.View, path string) (fits bool, marks []string, err error) {
 	var known int32
 	if _, err := v.One("PRAGMA user_version", nil, &known); err != nil {

@@ -52,9 +52,9 @@ func (s *soundness) look() error {
 }
 
 // settle syncs the content of the log to the disk. It writes the mark file first. Otherwise a crash
-// in between could leave neither the mark file nor the log as a sign of the unclean shutdown. If the
-// first write of the mark file fails because the disk is full, it writes it again at the end:
-// settling the log frees space.
+// in between could leave neither the mark file nor the log as a sign of the unclean shutdown. If
+// this write fails because the disk is full, settle writes the mark file again at the end, because
+// syncing the log may free space.
 func (s *soundness) settle(reserve *disk.Reserve) error {
 	if err := s.look(); err != nil {
 		return err
@@ -71,8 +71,9 @@ func (s *soundness) settle(reserve *disk.Reserve) error {
 }
 
 // start checks what must be intact before the store serves. It checks the whole file if the last
-// check found damage. If before is set, it also checks the whole file if its state is unknown. The
-// state of a copied file is unknown, like that of a file that was not closed cleanly.
+// check found damage. If the parameter before is set, it also checks the whole file if the state of
+// the file is unknown. The state of a copied file is unknown, like that of a file that was not
+// closed cleanly.
 func (s *soundness) start(ctx context.Context, v connection.View, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -139,8 +140,8 @@ func (s *soundness) run(ctx context.Context) {
 	}
 }
 
-// check opens a connection and calls how, which checks the file over that connection. If how finds
-// damage, check returns an error with code internal.
+// check opens a connection and calls the function how, which checks the file over that connection.
+// If that function finds damage, check returns an error with code internal.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	c, err := connection.Open(ctx, s.path, connection.Reading, "query_only(1)", "cache_size(-256)")
 	if err != nil {

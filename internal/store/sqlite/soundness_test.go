@@ -204,7 +204,7 @@ func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	fatal := func(err error) { t.Error(err) }
 	for range 2 {
 		s, _ := opened(t, path, fatal)
-		// The state that a kill at this moment would leave in the mark file.
+		// This is the state that a kill at this moment would leave in the mark file.
 		wantMark(t, path, pagecheck.Unchecked)
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Errorf("a write beside the check gives %v", err)
@@ -243,8 +243,8 @@ func readSoFar(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// TestAStartReadsABoundedPart checks how much a start reads from a store that is ten times as large:
-// at most 256 KiB more, after a clean and after an unclean shutdown.
+// TestAStartReadsABoundedPart checks that the start from a store that is ten times as large reads
+// at most 256 KiB more. That must hold after a clean and after an unclean shutdown.
 func TestAStartReadsABoundedPart(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var read []int64

@@ -142,10 +142,10 @@ func tablesOf(v connection.View) ([]schema.Table, error) {
 	return tables, connection.Refusal(err)
 }
 
-// Rows calls take with each row of a table, in the order of the table's primary key, and stops at an
-// error of take. If after is not nil, Rows starts with the first row whose key is greater than
-// after. A row is valid only until take returns. The values of a row are int64, string, []byte and
-// nil.
+// Rows calls `take` with each row of a table, in the order of the table's primary key, and stops at
+// an error of take. If the parameter after is not nil, it is a key, and Rows starts with the first
+// row behind that key. A row is valid only until take returns. The values of a row are int64,
+// string, []byte and nil.
 func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name

@@ -42,8 +42,9 @@ func (c *committer) forget(batch []*commit.Call) {
 }
 
 // beginAnew checkpoints the log into the file and truncates the log. It reports whether that has
-// succeeded. It waits at most patience milliseconds for running reads. Unless patience is 0, it also
-// waits for a running pass of the checkpointer, without a limit.
+// succeeded. The parameter patience is how long it may wait for running reads, in milliseconds.
+// Unless patience is 0, beginAnew also waits for a running pass of the checkpointer, without a
+// limit.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
 		c.checkpointer.working.Lock()

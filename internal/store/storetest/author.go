@@ -50,7 +50,7 @@ func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces 
 }
 
 // write makes one commit. It contains the blocks and events that the function step writes, and one
-// entry for each of contents.
+// entry for each element of contents.
 func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.RawMessage) (ids []uuid.UUID) {
 	a.Helper()
 	for range contents {
@@ -74,7 +74,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 	return ids
 }
 
-// rests returns how the store contains each closed block, by the key of the block.
+// rests returns where the content of each closed block is stored, by the key of the block.
 func (a *author) rests() map[perdure.BlockKey]store.BlockRest {
 	a.Helper()
 	blocks, err := invariants.AuditorOf(a.s).AuditBlocks(a.ctx, a.id)
@@ -105,8 +105,9 @@ func (a *author) wantHeld(key perdure.BlockKey) {
 	}
 }
 
-// read returns all records of the log, which it reads in pages of page records. It also returns all
-// events. The event of a block contains the whole content of the block.
+// read returns all records of the log and all events. It reads the records in pages; the parameter
+// page is the number of records of a page. The event of a block contains the whole content of the
+// block.
 func (a *author) read(page int) ([]perdure.Record, []store.Event) {
 	a.Helper()
 	var records []perdure.Record

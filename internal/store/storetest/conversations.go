@@ -54,7 +54,8 @@ func conversationFields(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// pending reads the pending items of a conversation, starting at the index from.
+// pending reads pending items of a conversation, at most limit. The first one has the index in the
+// parameter from.
 func (f *fixture) pending(id string, from, limit int) (all []string) {
 	f.Helper()
 	items, err := f.s.ConversationItems(f.ctx, id, from, limit)

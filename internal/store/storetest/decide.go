@@ -57,9 +57,9 @@ func (f *fixture) together(commands []store.Command) []error {
 	return errs
 }
 
-// mixed runs good commands on separate executions, and among them commands with the decision bad. It
-// checks that all good commands are committed and that no bad command is. It calls check with the
-// error of each bad command.
+// mixed runs commands on separate executions. Most of them are good; the others have the function
+// bad as their Decide. mixed checks that all good commands are committed and that no bad command
+// is. It calls the function check with the error of each bad command.
 func (f *fixture) mixed(bad func(s *store.State) (*store.Changes, error), check func(err error)) {
 	f.Helper()
 	const n = 40

@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// endedTask returns a task with the given status and a result of size bytes.
+// endedTask returns a task with the given status. The parameter size is the number of bytes of its
+// result.
 func endedTask(execution uuid.UUID, n int, status perdure.TaskStatus, size int) *perdure.Task {
 	t := &perdure.Task{
 		ID: uuid.New(), ExecutionID: execution, Org: org, Kind: fmt.Sprint("k", n), Queue: "q", Status: status,
@@ -25,7 +26,7 @@ func endedTask(execution uuid.UUID, n int, status perdure.TaskStatus, size int) 
 	return t
 }
 
-// headOf returns the head of a task, as a page of ended tasks must contain it.
+// headOf returns the head of a task (perdure.EndedHead), as a page of ended tasks must contain it.
 func headOf(t *perdure.Task) perdure.EndedHead {
 	h := perdure.EndedHead{
 		ID: t.ID, Kind: t.Kind, Step: t.Step, Status: t.Status, Size: int64(len(t.Result)), InputSize: int64(len(t.Input)), Error: t.Error,

@@ -18,8 +18,8 @@ var grantTests = map[string]func(*fixture){
 	"the grants of an execution and a definition go with it": grantsDeleted,
 }
 
-// grant returns a new approval grant of an execution, which is not stored. The functions in edit may
-// change the grant before it is returned.
+// grant returns a new approval grant of an execution. The grant is not stored. The functions in
+// edit may change it before it is returned.
 func (f *fixture) grant(execution uuid.UUID, edit ...func(*perdure.ApprovalGrant)) *perdure.ApprovalGrant {
 	g := &perdure.ApprovalGrant{
 		ID: uuid.Must(uuid.NewV7()), Org: org, Scope: perdure.GrantRun, Match: perdure.GrantTool, ExecutionID: &execution, Subject: "bash",

@@ -40,8 +40,8 @@ func older(d time.Duration) func(*perdure.Task) {
 	return func(t *perdure.Task) { t.CreatedAt = t.CreatedAt.Add(-d) }
 }
 
-// claimTasks picks tasks and claims them as the engine does. It returns the ids of the claimed
-// tasks, in order.
+// claimTasks picks at most limit tasks and claims them as the engine does. It returns the ids of
+// the claimed tasks, in order.
 func (f *fixture) claimTasks(limit int, edit ...func(*store.Pick)) []uuid.UUID {
 	f.Helper()
 	p := &store.Pick{Kind: store.PickTasks, Queues: []string{"q", "q2"}, Kinds: []string{"k"}, Limit: limit}

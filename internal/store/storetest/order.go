@@ -17,7 +17,7 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held blocks the committer inside a decision on the execution until release is called. All
+// held makes the committer wait inside a decision on the execution, until release is called. All
 // commands that a test queues before it calls release are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -37,8 +37,8 @@ func (f *fixture) held(id uuid.UUID) (release func()) {
 	return sync.OnceFunc(func() { close(leave); wg.Wait() })
 }
 
-// queueing is a context that tells a test when a command is queued. Do calls the method Done of the
-// context only after it has queued the command, and Done calls waits.
+// queueing is a context that tells a test when a command is queued: its method Done calls the
+// function waits. Do calls Done only after it has queued the command.
 type queueing struct {
 	context.Context
 	waits func()
@@ -49,8 +49,8 @@ func (q queueing) Done() <-chan struct{} {
 	return q.Context.Done()
 }
 
-// queue calls Do in a goroutine and returns when the command is queued. When Do has returned, done
-// is called with its error.
+// queue calls Do in a goroutine and returns when the command is queued. When Do returns, the
+// goroutine calls the function done with the error of Do.
 func (f *fixture) queue(ctx context.Context, wg *sync.WaitGroup, c store.Command, done func(err error)) {
 	queued := make(chan struct{})
 	wg.Go(func() {

@@ -28,8 +28,8 @@ var questionTests = map[string]func(*fixture){
 	"a question of another execution than the command's is refused": questionElsewhere,
 }
 
-// question returns a new open question of an execution, which is not stored. The functions in edit
-// may change the question before it is returned.
+// question returns a new open question of an execution. The question is not stored. The functions
+// in edit may change it before it is returned.
 func (f *fixture) question(execution uuid.UUID, key string, edit ...func(*perdure.Question)) *perdure.Question {
 	q := &perdure.Question{
 		ID: perdure.QuestionID(execution, key), ExecutionID: execution, Org: org, Key: key, Status: perdure.QuestionOpen, Version: 1, CreatedAt: milestone(1),

@@ -89,8 +89,8 @@ func (a *author) views(task uuid.UUID) map[string]*perdure.Task {
 	return all
 }
 
-// answer returns the result of a model call as JSON. The result contains the content of an entry,
-// which the test makes from it later.
+// answer returns the result of a model call as JSON. The result contains the given content. The
+// test later makes an entry with that content from the result.
 func answer(entry json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"content":`), entry, []byte(`,"providerResponseId":"msg_1","latencyMs":12}`))
 }

@@ -50,8 +50,9 @@ func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	return e
 }
 
-// append stores entries with one command, which Faults may run twice. If heads is set, the command
-// also loads the heads of the parents, as the engine does.
+// append stores entries with one command. If the store is a Faults, the command may run twice. If
+// heads is set, the command also loads the heads (perdure.EntryHead) of the parents, as the engine
+// does.
 func (tr *tree) append(s store.Store, heads bool, entries ...perdure.Entry) error {
 	needs := store.Needs{}
 	for _, e := range entries {

@@ -23,8 +23,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	run(t, open, func(string) bool { return true })
 }
 
-// RunSample runs only one in n of the tests that Run runs; see [longtest.Sample]. It is for stores
-// with options that differ from those of the stores with which Run is called.
+// RunSample runs only one in n of the tests that Run runs; see [longtest.Sample]. RunSample is for
+// stores with options that differ from those of the stores with which Run is called.
 func RunSample(t *testing.T, n int, open func(t *testing.T) store.Store) {
 	t.Helper()
 	run(t, open, longtest.Sample(t, n))

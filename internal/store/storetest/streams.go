@@ -246,8 +246,8 @@ func streamDeleted(f *fixture) {
 	f.equal("the new stream", f.content(fresh.ID), "new")
 }
 
-// dropStreams deletes the rows of deleted streams, at most that many with each command. It returns
-// the number of commands.
+// dropStreams deletes the rows of deleted streams, and returns the number of commands. The
+// parameter rows is the maximum number of rows that one command deletes.
 func (f *fixture) dropStreams(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {

@@ -144,9 +144,9 @@ func size(row []any) (n int64) {
 // searches these columns.
 var free = map[string]bool{"fields": true, "metadata": true, "error": true, "input_schema": true}
 
-// mend replaces characters that PostgreSQL cannot store by U+FFFD, in the columns of free. It
-// returns the number of changed texts. If another column contains such a text, the error names the
-// table, the row and the column.
+// mend writes U+FFFD instead of each character that PostgreSQL cannot store, in the columns of the
+// map free. It returns the number of changed texts. If another column contains such a text, the
+// error names the table, the row and the column.
 func mend(t schema.Table, row []any) (mended int64, err error) {
 	for i, v := range row {
 		s, ok := v.(string)

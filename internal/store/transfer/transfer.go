@@ -170,7 +170,7 @@ func ordered(t schema.Table, here []schema.Table) schema.Table {
 }
 
 // begin determines which steps of the copy remain. If there is no copy to continue, it starts a new
-// one. It returns true if no step remains.
+// one. begin returns true if no step remains.
 func (c *copier) begin(ctx context.Context) (done bool, err error) {
 	moved, err := c.source.Moved(ctx)
 	if err != nil {

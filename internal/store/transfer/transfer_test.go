@@ -73,8 +73,8 @@ func epochOf(t *testing.T, path string) uint64 {
 	return s.Epoch()
 }
 
-// wantOpen opens the store in a database like a server, and returns the epoch of the store. If it
-// cannot be opened, wantOpen fails the test.
+// wantOpen opens the store in a database, as a server does, and returns the epoch of the store. If
+// it cannot be opened, wantOpen fails the test.
 func wantOpen(t *testing.T, url string) uint64 {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: url})

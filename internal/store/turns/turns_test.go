@@ -61,8 +61,8 @@ func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	})
 }
 
-// last returns the org of the read that got its place last and has the only place. If no read has
-// got a place yet, it returns first.
+// last returns the org of the read that got its place last, and so has the only place. If no read
+// has got a place yet, it returns the parameter first.
 func last(went []string, first string) string {
 	if len(went) == 0 {
 		return first

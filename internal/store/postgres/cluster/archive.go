@@ -20,8 +20,8 @@ type Backup struct {
 	at *Cluster // the copy, which is not started yet
 }
 
-// BaseBackup copies the cluster while it is running. Backup.Recover starts the copy, and Stop of
-// the recovered cluster removes it.
+// BaseBackup copies the cluster while it is running. Backup.Recover starts the copy as another
+// cluster. The method Stop of that cluster removes the copy.
 func (c *Cluster) BaseBackup() (*Backup, error) {
 	b := &Backup{of: c, at: &Cluster{}}
 	if err := b.at.copyOf(c, false); err != nil {

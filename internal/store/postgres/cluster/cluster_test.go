@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheNewestVersionIsFound checks that the newest installed version is used, in numerical order,
-// and that the error without any version says so.
+// TestTheNewestVersionIsFound checks that find fails if no version is installed. Otherwise it must
+// return the newest one, in numerical order.
 func TestTheNewestVersionIsFound(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	folder := t.TempDir()

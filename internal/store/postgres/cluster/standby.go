@@ -68,7 +68,7 @@ func Both(a, b *Cluster, database string) string {
 	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", a.port, b.port, database)
 }
 
-// Until repeats a query with a boolean result until it returns true. It gives up after startTime.
+// Until repeats a query until its boolean result is true. It gives up after startTime.
 func (c *Cluster) Until(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()

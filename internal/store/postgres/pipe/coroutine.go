@@ -18,8 +18,8 @@ type coroutine struct {
 // Coroutines contains a committer's idle coroutines.
 type Coroutines struct{ idle []*coroutine }
 
-// start assigns an idle or new coroutine to a strand. The first call of the strand's function next
-// starts the work of the strand.
+// start assigns an idle or new coroutine to a strand. The first call of `next` on the strand starts
+// the work of the strand.
 func (c *Coroutines) start(s *strand) {
 	if n := len(c.idle); n > 0 {
 		s.coroutine, c.idle = c.idle[n-1], c.idle[:n-1]

@@ -58,7 +58,7 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 type chain struct {
 	list []request
 	// after contains the chains that must be written before this one. They belong to commands for
-	// which this command has waited, because they owned a name that it needed.
+	// which this command has waited: such a command owned a name that this command needed.
 	after []*chain
 }
 
@@ -285,9 +285,9 @@ func differ(asked []*pendingQuery, at []int) bool {
 	return true
 }
 
-// handOut passes each row of the result to the queries that asked for it. The last column of a row
-// is the number of the row of parameters for which it was found. In the result of an INSERT, the
-// last columns are the key of the inserted row instead.
+// handOut passes each row of the result to the queries that asked for it. The last column of a
+// result row is the number of the row of parameters to which the result row belongs. In the result
+// of an INSERT, the last columns are the key of the inserted row instead.
 func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int
@@ -320,9 +320,10 @@ func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	return rows.Err()
 }
 
-// answers returns the index of the row of parameters to which a row of the result belongs. The last
-// columns of raw, of which there are last, contain the number of these parameters or, if byKey is
-// not nil, a key in byKey.
+// answers returns the index of the row of parameters to which a row of the result belongs. The
+// slice raw contains the columns of the result row. Its last columns, as many as the parameter last
+// says, contain the number of the row of parameters. If byKey is not nil, they contain a key in
+// byKey instead.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {

@@ -150,8 +150,8 @@ var (
 const skipLocked = " SKIP LOCKED"
 
 // waiting returns the query to run. If wait is set, that is the query without SKIP LOCKED, which
-// waits for rows that other transactions have locked. wait is set for a command that was skipped too
-// often because of such locks; that command runs alone.
+// waits for rows that other transactions have locked. A command that was skipped too often because
+// of such locks runs alone, and then wait is set.
 func waiting(query *statement.Statement, wait bool) *statement.Statement {
 	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
 	if !wait || !skips {
@@ -166,9 +166,9 @@ type lock struct {
 	shared bool
 }
 
-// in looks the lock up in held, the locks that the transaction has requested. For a shared lock, the
-// exclusive lock of the same name counts, too. got reports that the transaction has the lock; known
-// reports that it has requested the lock before.
+// in looks up the lock in the map held, which contains the locks that the transaction has
+// requested. For a shared lock, the exclusive lock of the same name counts, too. The result got
+// reports that the transaction has the lock; known reports that it has requested the lock before.
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
 		return true, true
@@ -176,8 +176,8 @@ func (l lock) in(held map[lock]bool) (got, known bool) {
 	return got, known
 }
 
-// take tries to acquire the lock until the transaction ends. It records in held whether it got the
-// lock.
+// take tries to acquire the lock until the transaction ends. It records in the map held whether it
+// got the lock.
 func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lock]bool) error {
 	query := tryHold
 	switch {

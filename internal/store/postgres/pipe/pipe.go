@@ -36,7 +36,7 @@ type request struct {
 	args  []any
 }
 
-// scan processes one row, which it reads with row.
+// scan processes one row. Its parameter row is the function that reads the columns of the row.
 type scan = func(row func(dest ...any) error) error
 
 // pendingQuery is a statement for whose result a strand waits.
@@ -68,8 +68,8 @@ var _ statement.Conn = (*strand)(nil)
 // errGivenUp is the error that ends a strand after its transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
-// New returns a pipe that sends the statement first before all other statements. If wait is set,
-// requests for locks wait for the other transactions that have the locks.
+// New returns a pipe. It sends the statement in the parameter first before all other statements. If
+// wait is set, requests for locks wait for the other transactions that have the locks.
 func New(ctx context.Context, conn *pgx.Conn, first *statement.Statement, grouped *Groups, idle *Coroutines, wait bool) *Pipe {
 	return &Pipe{ctx: ctx, conn: conn, first: first, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
@@ -275,7 +275,7 @@ func (s *strand) Apart(pieces ...statement.Piece) error {
 	return s.join(made)
 }
 
-// join waits until the strands in made have ended.
+// join waits until the strands in `made` have ended.
 func (s *strand) join(made []*strand) error {
 	s.waiting = len(made)
 	if s.waiting > 0 {

@@ -109,9 +109,9 @@ func eachParam(query string, f func(before string, number int)) (rest string) {
 	}
 }
 
-// statement returns the SQL of the statement for parameters of these types. The parameters marked
-// in same are single values that are equal for all rows; the others are arrays. If the type of any
-// parameter is not in arrays, statement returns "".
+// statement returns the SQL of the statement for parameters of these types. A parameter that is
+// marked in `same` is a single value, equal for all rows; the others are arrays. If the map arrays
+// lacks the type of any parameter, statement returns "".
 func (s *shape) statement(types []uint32, same []bool) string {
 	var arraysOf, names, values []string
 	for i, oid := range types {
@@ -134,8 +134,9 @@ func (s *shape) statement(types []uint32, same []bool) string {
 	return s.around(from+" AS u("+strings.Join(names, ", ")+")", values)
 }
 
-// around returns the SQL of the statement for many rows. The text from is the FROM clause with the
-// rows of parameters. values contains an SQL expression for each parameter.
+// around returns the SQL of the statement for many rows. The parameter `from` is the FROM clause
+// with the rows of parameters. The parameter values contains an SQL expression for each parameter
+// of the statement.
 func (s *shape) around(from string, values []string) string {
 	g := s.group
 	switch g.Kind {

@@ -14,7 +14,7 @@ import (
 
 // barriersOf returns a barrier (see [load.Barrier]) for each new compaction in entries; the index
 // in the result is the index of the entry. For other entries, the element is nil. It is also nil
-// for a compaction whose first kept entry is not before it on its path.
+// for a compaction if its first kept entry is not on the path before the compaction.
 func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store.Entry, places []load.TreePlace) ([]*load.Barrier, error) {
 	barriers := make([]*load.Barrier, len(entries))
 	for i, e := range entries {
@@ -76,7 +76,7 @@ func (c *covered) barrier(e store.Entry, at load.TreePlace) (_ *load.Barrier, er
 }
 
 // pins returns those of the pinned entries with these ids that are on the path to the compaction,
-// at depths less than before. They are ordered by depth.
+// at a depth less than the parameter before. They are ordered by depth.
 func (c *covered) pins(ids []uuid.UUID, before int64) (pins []pin, err error) {
 	for _, id := range ids {
 		at, there, err := c.find(id)
@@ -103,8 +103,8 @@ func (c *covered) find(id uuid.UUID) (at load.TreePlace, there bool, err error) 
 	return at, slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(at) }), nil
 }
 
-// leaveOut adds a range of the path to b.LeftOut: the entries from the depth first to the depth
-// last, both included.
+// leaveOut adds a range of the path to b.LeftOut: the entries with the depths first to last, both
+// included.
 func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last int64) error {
 	if first > last {
 		return nil

@@ -116,8 +116,8 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 }
 
 // spanClass returns the class of a block by its span, the number of positions from its first to its
-// last one. The limits of the classes are powers of 16. Because of the classes, a query finds the
-// blocks that contain a position with a few ranges of first_pos, however long the log is.
+// last one. The limits of the classes are powers of 16. Because of the classes, a query needs only
+// a few ranges of first_pos to find the blocks that contain a position, however long the log is.
 func spanClass(span int64) int64 { return int64(bits.Len64(uint64(span))+3) / 4 }
 
 // cutList encodes where a block's content was cut into chunks. It contains the position, length and

@@ -13,8 +13,8 @@ import (
 )
 
 // loadCallNames loads the names of tools, for the requested entries. For each entry, these are the
-// tools of the calls that have no result yet at that entry. It reads nothing for an entry without
-// such calls.
+// tools of the calls that have no result yet at that entry. loadCallNames reads nothing for an
+// entry without such calls.
 func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *store.State) error {
 	s.CallNames = map[string]string{}
 	for _, id := range n.Entries {
@@ -27,9 +27,9 @@ func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *stor
 	return nil
 }
 
-// nameCalls finds the entry with a tool call, and adds the tool names of all calls in that entry to
-// names. The search goes up from the entry from. Between the two entries there are only tool
-// results, one for each answered call.
+// nameCalls finds the entry that contains a tool call, and adds the tool names of all calls in that
+// entry to the map names. The search starts at the entry whose id is the parameter from, and goes
+// up. Between these two entries there are only tool results, one for each answered call.
 func nameCalls(v statement.View, execution, from uuid.UUID, call string, names map[string]string) error {
 	for at := &from; at != nil; {
 		e, err := load.Entry(v, execution, *at)

@@ -20,9 +20,9 @@ var (
 	isOfEntry    = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)")
 )
 
-// fieldsOf returns the stored form of an event's fields. If an entry of the same commit and tool
-// call contains the fields, the stored form, of, is a reference to that entry. Otherwise the fields
-// are stored unchanged.
+// fieldsOf returns the stored form of an event's fields. If an entry of the same commit, for the
+// same tool call, contains the fields, the result `of` is an encoded reference to that entry, and
+// fields is nil. Otherwise fields contains the fields unchanged, and `of` is nil.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
 		return r.Fields, nil

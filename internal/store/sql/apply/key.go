@@ -101,9 +101,9 @@ func counted(l load.ExecutionRow, ch *store.Changes) int64 {
 	return int64(n)
 }
 
-// applyStored adds the stored bytes of the changes to the count of the execution, unless the
-// changes move the head of the log: then applyHead has added them. It also copies the count of an
-// ended execution into the execution's row.
+// applyStored adds the stored bytes of the changes to the count of the execution. If the changes
+// move the head of the log, applyHead has already added them, and applyStored does not. applyStored
+// also copies the count of an ended execution into the execution's row.
 func (t *Transaction) applyStored(id uuid.UUID, l load.ExecutionRow, ch *store.Changes) error {
 	n := counted(l, ch)
 	if ch.Head == nil && n > 0 {

@@ -92,7 +92,7 @@ func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, 
 }
 
 // part is one kind of data that a command may need about its execution. Parts may be loaded
-// concurrently. If the function asked returns false, the command does not need the part.
+// concurrently. If the function `asked` returns false, the command does not need the part.
 type part struct {
 	asked func(n *store.Needs) bool
 	load  func(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error
@@ -267,7 +267,6 @@ func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *stor
 
 // loadKeys loads how many tasks run and wait with each concurrency key (see [store.Load]). The keys
 // are locked until the transaction ends, so the counts are exact.
-
 func loadKeys(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, load.RunningOfKey, waitingOfKey, s.Now)
 	return err

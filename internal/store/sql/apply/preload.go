@@ -33,8 +33,8 @@ type preloaded struct {
 }
 
 // Preload locks the rows of executions and reads them, for the commands that follow. After the
-// locking statement, it also runs the statements of the function also. All statements are sent in
-// one round trip. Preload returns the ids of those executions that other transactions have locked.
+// locking statement, it runs the statements of the function `also`. All statements are sent in one
+// round trip. Preload returns the ids of those executions that other transactions have locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.Dialect.IDs(ids)
 	if err != nil {

@@ -205,8 +205,8 @@ func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	return t.freeNumber()
 }
 
-// dropSome deletes rows of one table, at a total cost of at most rows. It returns the cost that is
-// left for other tables.
+// dropSome deletes rows of one table. The parameter rows is about the maximum of their total cost;
+// one row costs d.cost. The result is the cost that is left for other tables.
 func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) {
 	if d.entries {
 		n, err := t.dropEntries(id, rows)

@@ -105,8 +105,8 @@ func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) erro
 }
 
 // questionBytes returns the number of bytes that a write of a question adds to the stored data. The
-// first write adds the question without its answer. The write with the decision adds the answer. The
-// write that records the task of the answer adds nothing.
+// first write adds the question without its answer. The write with the decision adds the answer. A
+// later write, which records the task that the decision permits (TaskID), adds nothing.
 func questionBytes(q *perdure.Question) int {
 	n := 0
 	if q.Version == 1 {

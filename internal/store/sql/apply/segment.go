@@ -124,8 +124,8 @@ func (t *Transaction) placeEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	return all, nil
 }
 
-// headWithPlace reads the head of an entry with a query that also selects the entry's place. It
-// stores that place in k.
+// headWithPlace reads the head of an entry (perdure.EntryHead) with a query that also selects the
+// entry's place. It stores that place in k.
 func (k *known) headWithPlace(v statement.View, query *statement.Statement, args ...any) (h perdure.EntryHead, found bool, err error) {
 	var at load.TreePlace
 	if h, at, found, err = loadEntryHead(v, query, args...); found {

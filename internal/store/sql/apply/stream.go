@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// firstMove and endMove are indexes of columns of a stream. The columns from firstMove up to, not
-// including, endMove are those that can change.
+// firstMove and endMove are indexes of columns of a stream. The columns that can change are those
+// from firstMove on, up to the one before endMove.
 var firstMove, endMove = slices.Index(load.StreamRows.Columns, "tail"), slices.Index(load.StreamRows.Columns, "created_at")
 
 var (

@@ -23,8 +23,8 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row of a task; if before is not nil, it updates that existing row instead. It
-// returns the row as it is stored now, without contents.
+// putTask inserts the row of a task. If the parameter before is not nil, putTask updates that
+// existing row instead. It returns the row as it is stored now, without contents.
 func putTask(v statement.View, before *load.TaskRow, t *perdure.Task, now perdure.Time) (*load.TaskRow, error) {
 	after := cloneTask(t)
 	after.Input, after.Result = nil, nil

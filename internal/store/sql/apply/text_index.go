@@ -116,9 +116,9 @@ func (t *Transaction) mendMetadata(block int64) error {
 }
 
 // dropTexts removes executions from the text index: all those that are being deleted and belong to
-// the same block as the execution id. It does nothing if the index does not contain that execution.
-// Usually many executions are deleted at once, and each is in nearly all rows of the block, so
-// removing them together is cheaper.
+// the same block as the given execution. It does nothing if the index does not contain that
+// execution. Usually many executions are deleted at once, and each is in nearly all rows of the
+// block, so removing them together is cheaper.
 func (t *Transaction) dropTexts(id uuid.UUID) error {
 	block, in, err := t.indexedIn(id)
 	if err != nil || !in {
@@ -155,8 +155,8 @@ func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) 
 	return number / trigram.TextBlock, slices.Contains(trigram.PlacesOf(grams, g), byte(number%trigram.TextBlock)), nil
 }
 
-// thin removes executions from one part of a block of the text index. An execution remains if stay
-// is set at its place, the number of the execution within the block.
+// thin removes executions from one part of a block of the text index. The index of the array stay
+// is the number of an execution within the block; executions whose element is true remain.
 func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool) error {
 	var grams []byte
 	if found, err := t.One(onePart, []any{part, block}, &grams); err != nil || !found {

@@ -18,8 +18,8 @@ var (
 	entryOf    = statement.Read("SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?")
 )
 
-// standFor replaces texts that are stored elsewhere by references to a new entry with the same
-// text. The replaced texts are the contents of closed blocks, and the result of the task from which
+// standFor finds stored texts that a new entry repeats, and replaces each of them by a reference to
+// the entry. Such texts are the contents of closed blocks, and the result of the task from which
 // the entry was made. standFor also records the texts of the entry, so that blocks that close later
 // can refer to them.
 func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entry) error {

@@ -17,7 +17,7 @@ type everything struct {
 
 const (
 	// everyTask is the maximum number of tasks that are listed for an execution. taskKnown is the
-	// size, in bytes, with which each of them counts in the cache.
+	// size, in bytes, that the cache assumes for each of them.
 	everyTask = 1000
 	taskKnown = 48
 )
@@ -90,8 +90,8 @@ var (
 	anyBlock         = statement.Read("SELECT 1 FROM log_block WHERE agent_execution_id = ? LIMIT 1")
 )
 
-// compareEverything returns an error if the execution has a task or a block that is not listed in
-// all.
+// compareEverything returns an error if the execution has a task or a block that the parameter all
+// does not contain.
 func compareEverything(v statement.View, id uuid.UUID, all *everything) error {
 	if all == nil {
 		return nil

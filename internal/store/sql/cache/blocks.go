@@ -18,12 +18,12 @@ type blockRows map[perdure.BlockKey]*store.Block
 
 const (
 	// maxCachedBlocks is the maximum number of open blocks of an execution in the cache. blockBytes
-	// is the size, in bytes, with which each of them counts in the cache.
+	// is the size, in bytes, that the cache assumes for each of them.
 	maxCachedBlocks = 128
 	blockBytes      = 600
 )
 
-// Block returns a copy of a block's row; nil if there is none. It is called for each chunk of a
+// Block returns a copy of a block's row; nil if there is none. Block is called for each chunk of a
 // block, so it uses the cache.
 func (t *Batch) Block(v statement.View, execution uuid.UUID, key perdure.BlockKey) (*store.Block, error) {
 	if b := t.openBlock(execution, key); b != nil {

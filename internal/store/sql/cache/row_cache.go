@@ -22,13 +22,13 @@ import (
 // used for long are evicted. A RowCache must be used by one goroutine at a time. A nil RowCache
 // caches nothing.
 type RowCache struct {
-	// young contains new and recently used executions. When young is full, it replaces old, and the
-	// executions that were in old are dropped.
+	// young contains new and recently used executions. When the map young is full, it becomes the
+	// map old, and the executions of the previous map old are dropped.
 	young, old map[uuid.UUID]*cachedExecution
 	size       int // approximate size of the rows in young, in bytes
 	limit      int // maximum of size
-	// holds contains counts of the executions that a worker has claimed, for some workers. The
-	// counts change with each write, before the commit.
+	// holds contains, for some workers, the counts of the executions that the worker has claimed.
+	// The counts change with each write, before the commit.
 	holds map[uuid.UUID]*holding
 	hooks Webhooks
 }
@@ -43,8 +43,8 @@ type cachedExecution struct {
 }
 
 const (
-	// rowCacheBytes is the default limit, in bytes, for the rows in young. The rows in old have the
-	// same limit.
+	// rowCacheBytes is the default limit, in bytes, for the rows in the map young. The rows in the
+	// map old have the same limit.
 	rowCacheBytes = 8 << 20
 	// maxTaskBytes is the maximum size of the cached tasks of one execution, in bytes.
 	maxTaskBytes = 256 << 10
@@ -53,8 +53,8 @@ const (
 	executionBytes, taskBytes = 5 << 10, 1 << 10
 )
 
-// NewRowCache creates an empty cache. It contains at most twice limit bytes. A limit of 0 means 8
-// MiB.
+// NewRowCache creates an empty cache. The parameter limit is half of the maximum size of the cache,
+// in bytes; 0 means 8 MiB.
 func NewRowCache(limit int) *RowCache {
 	k := &RowCache{limit: limit}
 	if limit == 0 {

@@ -144,7 +144,8 @@ func (l *Query) addStatus() {
 	}
 }
 
-// probed is how many rows of an option probe passes over to see how far back in time they reach. An
+// The function probe finds out how far back in time the newest rows of an option reach. For that,
+// it reads one row of the option: the row with the number `probed`, counted from the newest one. An
 // option with fewer rows has few candidates. maxProbes is the maximum number of options that probe
 // examines.
 const probed, maxProbes = 500, 8
@@ -316,7 +317,8 @@ func ReadNumbers(v statement.View, query *statement.Statement, args []any) (numb
 	return numbers, err
 }
 
-// candidates returns about n candidates: the newest ones whose numbers are lower than before.
+// candidates returns about n candidates: the newest ones whose numbers are lower than the parameter
+// before.
 func (l *Query) candidates(v statement.View, before int64, n int) (hits, error) {
 	if l.text != nil {
 		return l.text.below(v, l.org, before, n)

@@ -50,7 +50,7 @@ type hits struct {
 	ended bool
 }
 
-// below returns about n candidates with numbers lower than before.
+// below returns about n candidates whose numbers are lower than the parameter before.
 func (s *textSearch) below(v statement.View, org string, before int64, n int) (hits, error) {
 	if before > s.indexed {
 		return s.beyond(v, org, before, n)
@@ -124,13 +124,14 @@ func (b *hits) find(v statement.View, needle trigram.Needle, low, high int64) er
 	return nil
 }
 
-// common returns the places that are in both a and b.
+// common returns the places that are in both a and b. A place is the number of an execution within
+// its block.
 func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span removes blocks without places from found. It returns the lowest and the highest remaining
-// block.
+// span removes from the map found the blocks in which no place is left. It returns the lowest and
+// the highest remaining block.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62
 	for block, places := range found {

@@ -98,8 +98,8 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 	}))
 }
 
-// scansWhatItWrites checks one row. Every field must have a value, except the fields named in
-// empty. So the check finds a field that is scanned into the wrong field.
+// scansWhatItWrites checks one row. Every field must have a value, except the fields that the
+// parameter empty names. So the check finds a field that is scanned into the wrong field.
 func scansWhatItWrites[T any](t *testing.T, r *row.Rows[T], row *T, empty ...string) {
 	t.Helper()
 	values, err := r.Values(row)

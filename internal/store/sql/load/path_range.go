@@ -29,8 +29,8 @@ func (r PathRange) Contains(p TreePlace) bool {
 	return r.Segment == p.Segment && r.Bottom < p.Depth && p.Depth <= r.Top
 }
 
-// Ranges returns the ranges of the path to a place. It starts with the range that contains the depth
-// down+1.
+// Ranges returns the ranges of the path to a place. The first one is the range that contains the
+// depth down+1.
 func Ranges(v statement.View, execution uuid.UUID, top TreePlace, down int64) (ranges []PathRange, err error) {
 	switch {
 	case top.Depth == 0:

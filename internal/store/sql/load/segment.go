@@ -22,7 +22,7 @@ type TreePlace struct {
 }
 
 // Above returns the number of entries on the path from the root to this entry, both included. For
-// an entry beside the path, it returns that number of the nearest ancestor on the path.
+// an entry beside the path, it returns that number for the nearest ancestor on the path.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
 // Columns returns the values for the columns segment and depth.

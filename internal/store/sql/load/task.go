@@ -123,9 +123,9 @@ func (r *TaskRow) Columns() ([]any, error) {
 
 var taskOptions = slices.Index(TaskRows.Columns, "options")
 
-// optionsText returns the column value for a task's options. If the options equal those of the row
-// before, optionsText returns the value of that row without encoding them again; options hardly ever
-// change.
+// optionsText returns the column value for a task's options. If the options equal those in the row
+// `before`, optionsText returns the value in that row without encoding the options again; they
+// hardly ever change.
 func optionsText(t *perdure.Task, before *TaskRow) (any, error) {
 	if before != nil && before.Values != nil && sameOptions(before.Options, t.Options) {
 		return before.Values[taskOptions], nil
@@ -150,10 +150,11 @@ func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	return TaskRows.ValuesWith(t, taskOptions, options)
 }
 
-// Tasks reads the tasks that a query selects. Each row that the query returns begins with the
-// columns of TaskRows. If withContents is set, the input, the result and the entry to which the
-// result refers follow. Last are the columns for the destinations that the functions in more
-// return. References to blobs are loaded, but not the contents of the blobs.
+// Tasks reads the tasks that a query selects. The rows of the query begin with the columns of
+// TaskRows. If withContents is set, three columns follow: the input, the result, and the entry to
+// which the result refers. The last columns are scanned into the destinations that the functions in
+// the parameter more return, called once for each row. Tasks loads the references to blobs, but not
+// the contents of the blobs.
 func Tasks(v statement.View, query *statement.Statement, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
 		found []*perdure.Task

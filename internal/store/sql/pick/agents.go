@@ -102,9 +102,9 @@ func dealt(found []ranked, pickers []*Picker) (n int) {
 	return takes(pickers) - takes(trial)
 }
 
-// readAgents reads up to fetch candidates of each queue and kind, except those that every picker
-// skips. The result full reports whether there may be more candidates. Errors: ErrHeld if all rows
-// that were found are locked by other transactions.
+// readAgents reads the first candidates of each queue and kind, at most `fetch` of each, except
+// those that every picker skips. The result full reports whether there may be more candidates.
+// Errors: ErrHeld if all rows that were found are locked by other transactions.
 func readAgents(v statement.View, pickers []*Picker, query *statement.Statement, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick
 	orgs, err := tenant.PendingOrgs(v, org, orgsOfAgents)

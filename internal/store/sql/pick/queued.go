@@ -45,7 +45,7 @@ func heldPending(v statement.View, query *statement.Statement, args []any) error
 	return err
 }
 
-// notHeld returns nil for the error ErrHeld and sets held instead. It returns other errors
+// notHeld handles the error ErrHeld: it sets `held` and returns nil. It returns other errors
 // unchanged. A locked row is no error as long as another read finds candidates.
 func notHeld(err error, held *bool) error {
 	if errors.Is(err, statement.ErrHeld) {
@@ -97,8 +97,8 @@ func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// readTasks reads up to fetch candidates of each kind from each queue that has room. The result full
-// lists the index ranges that may contain more candidates.
+// readTasks reads the first candidates of each kind from each queue that has room, at most `fetch`
+// of each. The result full lists the index ranges that may contain more candidates.
 func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
 	var heads []head
 	eachHead(orgs, p, func(h head) { heads = append(heads, h) })
@@ -185,8 +185,8 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 }
 
 // take uses up a place of the task's queue and one of its concurrency key. It returns false if one
-// of the two has no free place. If the key has reached its limit, take marks the task as blocked, so
-// that later picks skip it.
+// of the two has no free place, or if another transaction has locked the key. If the key has
+// reached its limit, take marks the task as blocked, so that later picks skip it.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.Queue)
 	if err != nil || limited && left <= 0 {

@@ -25,8 +25,8 @@ const (
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
-// route is the part of a path that a caller wants to read. It consists of ranges of segments, and
-// the entries in beside.
+// route is the part of a path that a caller wants to read. It consists of ranges of segments,
+// followed by the entries in the field beside.
 type route struct {
 	ranges []load.PathRange // in order from the root
 	// beside lists the entries that follow the ranges and are beside the path: see load.TreePlace.
@@ -108,9 +108,9 @@ func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy 
 	}
 }
 
-// findRoute returns the route of the entries after the entry after, up to and including leaf. If
-// after is nil, the route begins at the root. If newest is greater than 0, the route contains only
-// its last entries, at most newest of them.
+// findRoute returns the route that ends with leaf. It begins behind the entry whose id is the
+// parameter after; if after is nil, it begins at the root. If newest is greater than 0, the route
+// contains only its last entries, at most newest of them.
 func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {
@@ -155,7 +155,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	return way, nil
 }
 
-// limited returns the smaller of newest and n. If newest is 0, it returns n.
+// limited returns the smaller of the two numbers newest and n. If newest is 0, it returns n.
 func limited(newest, n int64) int64 {
 	if newest > 0 {
 		return min(newest, n)
@@ -167,9 +167,9 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place of the entry leaf. If leaf is beside the path (see load.TreePlace),
-// it returns the place of leaf's nearest ancestor on the path instead, and in beside the ids of the
-// entries from there down to leaf.
+// findPlace returns the place of the entry leaf. The leaf may be beside the path (see
+// load.TreePlace). Then findPlace returns the place of the leaf's nearest ancestor on the path
+// instead, and the result beside contains the ids of the entries from there down to the leaf.
 func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {
 		p, parent, found, err := load.Place(v, execution, *at)

@@ -79,8 +79,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block. The result filled reports whether there was a complete block. The
-// result later reports that the next block will be complete within [store.TextAge].
+// Fill indexes the next block. The result filled reports whether there was a complete block. If the
+// result `later` is true, the next block will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.Read(ctx, func(v statement.View) (err error) {
@@ -98,7 +98,8 @@ func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 }
 
 // readBlock reads the texts of the next block to index. The result b is nil if the block is not
-// complete yet. The result young reports that it will become complete by the passage of time alone.
+// complete yet. The result young reports that the block will become complete by the passage of time
+// alone.
 func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, err error) {
 	b = &store.TextBlock{}
 	if _, err := v.One(listing.TextBlocks, nil, &b.Block); err != nil {
@@ -128,10 +129,10 @@ func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, er
 	return b, false, nil
 }
 
-// complete reports whether the execution numbers up to last are final, so that no new execution can
-// get one of them. For that, there must be an execution with a greater number. In a store with
-// concurrent transactions, that execution must also be older than store.TextAge, so that all
-// transactions with lower numbers have ended. The result young reports that only this age is
+// complete reports whether the execution numbers up to the parameter last are final: no new
+// execution can get one of them. For that, there must be an execution with a greater number. In a
+// store with concurrent transactions, that execution must also be older than store.TextAge, so that
+// all transactions with lower numbers have ended. The result young reports that only this age is
 // missing.
 func (r *Reader) complete(v statement.View, orgs []string, last int64) (whole, young bool, err error) {
 	for _, org := range orgs {

@@ -54,8 +54,8 @@ func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 // Values returns the values of the fields. The slice has capacity for the values of the contents.
 func (r *Rows[T]) Values(x *T) ([]any, error) { return r.ValuesWith(x, -1, nil) }
 
-// ValuesWith is Values for a row of which one value is known: that of the field with the index at.
-// If at is -1, none is known.
+// ValuesWith does the same as Values, but takes the value of one field from the parameter known:
+// that of the field with the index at. If at is -1, it computes all values.
 func (r *Rows[T]) ValuesWith(x *T, at int, known any) ([]any, error) {
 	all := make([]any, len(r.fields), len(r.Columns))
 	for i := range r.fields {
@@ -205,8 +205,8 @@ func Bytes[T any](name string, at func(*T) *[]byte) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
-// JSON declares a column that stores a value as JSON. If none is not nil and returns true for a
-// value, the value is stored as NULL.
+// JSON declares a column that stores a value as JSON. The function `none` may be nil. If it returns
+// true for a value, the value is stored as NULL.
 func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
 	value := func(x *T) (any, error) {
 		v := at(x)

@@ -22,8 +22,8 @@ type Table struct {
 	Key []string
 }
 
-// difference lists the names that are in a but not in b, each after the text what. Developers who
-// fix the migrations read the result.
+// difference lists the names that are in a but not in b, each with the text `what` before it.
+// Developers who fix the migrations read the result.
 func difference(what string, a, b []string) []string {
 	var told []string
 	for _, name := range a {

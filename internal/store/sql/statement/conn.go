@@ -14,7 +14,7 @@ type Conn interface {
 	Exec(ctx context.Context, query *Statement, args ...any) (int64, error)
 	// Write runs a statement like Exec, for callers that do not need the number of rows. The
 	// statement may be deferred until the next call that returns a result, or until the end of the
-	// transaction. That call then returns the error of the deferred statement.
+	// transaction. That call, or the commit, then returns the error of the deferred statement.
 	Write(ctx context.Context, query *Statement, args ...any) error
 	// Each calls scan for every row of the result. The parameter row of scan is the row's Scan
 	// function. The statement may also be an INSERT with RETURNING. If scan returns an error, Each
@@ -36,7 +36,8 @@ type Conn interface {
 	// command should then be retried.
 	Hold(ctx context.Context, names ...string) error
 	// Share acquires the locks with these names in shared mode: several transactions can share a
-	// lock, but meanwhile none can acquire it with Hold. Otherwise it is like Hold.
+	// lock, but meanwhile none can acquire it with Hold. Apart from that, Share does the same as
+	// Hold.
 	Share(ctx context.Context, names ...string) error
 }
 
@@ -114,7 +115,8 @@ func (v View) Together(fs ...func(v View) error) error {
 	return v.Conn.Together(apart...)
 }
 
-// ForEach calls read for each item. The calls are made with Together, so they may run concurrently.
+// ForEach calls the function read for each item. The calls are made with Together, so they may run
+// concurrently.
 func ForEach[T any](v View, items []T, read func(v View, item T) error) error {
 	if len(items) == 0 {
 		return nil

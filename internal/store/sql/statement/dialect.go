@@ -28,8 +28,8 @@ type Dialect struct {
 	// SkipLocked is the last clause of the statements for picks. It makes them skip rows that other
 	// transactions have locked.
 	SkipLocked string
-	// TheseExecutions returns a FROM clause for the executions with these ids, which are named x,
-	// and the value of the clause's only parameter.
+	// TheseExecutions returns a FROM clause for the executions with these ids. The clause gives
+	// them the alias x. The result arg is the value of the clause's only parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
 	// Moved selects the ids that the method Moved of [store.ClaimReader] returns. ?1 is the org;
 	// Standings returns the other parameters.
@@ -45,8 +45,8 @@ type Dialect struct {
 	// key.
 	AmongNumbers func(table, alias, owner string) string
 	Numbers      func(numbers []int64) (list any, err error)
-	// KindAmong returns a condition on an execution x, with the condition's parameter. The condition
-	// holds if the kind of x is one of kinds.
+	// KindAmong returns a condition on an execution x, with the condition's parameter. The
+	// condition holds if the list kinds contains the kind of x.
 	KindAmong func(kinds []string) (condition string, arg any)
 	// MetadataMember returns a condition on an execution x, with the condition's parameters. The
 	// condition holds if the metadata of x has a top-level member with that key and that value,

@@ -69,8 +69,8 @@ type Term struct {
 // Param reports whether the term has a parameter.
 func (t Term) Param() bool { return t.Rest == "" }
 
-// SQL returns the SQL text of the term, with value in place of its parameter and prefix before the
-// name of the column.
+// SQL returns the SQL text of the term. In that text, `value` stands in place of the term's
+// parameter, and `prefix` stands before the name of the column.
 func (t Term) SQL(prefix, value string) string {
 	switch {
 	case !t.Param():

@@ -122,7 +122,8 @@ func IndexTexts(texts []FoundBy) [][]byte {
 	return parts
 }
 
-// entries calls the function each for the trigrams of a part, in order, until each returns false.
+// entries calls a function for the trigrams of a part, in order. It stops when the function returns
+// false.
 func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	for len(part) >= 5 {
 		end := 4 + int(part[3]) + 1

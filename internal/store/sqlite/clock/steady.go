@@ -13,8 +13,8 @@ const (
 	// forward. If it stays ahead for adoptAfter, the store adopts the machine's clock. Smaller
 	// differences are corrected gradually.
 	aside = time.Second
-	// adoptAfter is how long the machine's clock must be ahead by more than aside before the store
-	// adopts that clock.
+	// adoptAfter is how long the machine's clock must be ahead by more than the constant aside
+	// before the store adopts that clock.
 	adoptAfter = 10 * time.Minute
 	// catchUp and waitFor limit how fast the store's time is corrected. In an elapsed time t, the
 	// correction is at most t/catchUp forward and t/waitFor back. A correction forward makes a lease
@@ -27,11 +27,11 @@ const (
 )
 
 // Steady is the store's time. It starts with the time of the machine's clock when the store is
-// opened, and advances with the elapsed time, including the time that the machine sleeps. So setting
-// the machine's clock neither ends leases, limits or timers early nor delays them. But the store's
-// time slowly follows the machine's clock. If the machine's clock is set forward and stays ahead,
-// the store adopts it. If it is set back, the store's time advances more slowly until both are
-// equal, because the store's time must never go back. See decision 37.
+// opened, and advances with the elapsed time, including the time that the machine sleeps. So
+// setting the machine's clock neither ends leases, limits or timers early nor delays them. But the
+// store's time slowly follows the machine's clock. If the machine's clock is set forward and stays
+// ahead, the store adopts it. If the machine's clock is set back, the store's time advances more
+// slowly until both are equal, because the store's time must never go back. See decision 37.
 type Steady struct {
 	// read returns the time of the machine's clock, and that of a monotonic clock, which nobody can
 	// set.

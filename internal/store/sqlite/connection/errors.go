@@ -79,12 +79,12 @@ func isUnique(err error) bool {
 	return false
 }
 
-// sharedPiece is the number of bytes by which SQLite extends the file that the processes with an
-// open connection to a database share as memory.
+// The processes that have a database open share memory, which is a file. sharedPiece is the number
+// of bytes by which SQLite extends that file.
 const sharedPiece = 32 << 10
 
-// FullStart returns an error that says that the disk is full, if err means that SQLite has found no
-// space for its file of shared memory. It returns other errors unchanged.
+// FullStart checks whether SQLite has found no disk space for its file of shared memory. In this
+// case, it returns an error that says that the disk is full. It returns other errors unchanged.
 func FullStart(err error) error {
 	var failure coded
 	if errors.As(err, &failure) && (IsFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {

@@ -12,9 +12,10 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// native is a connection that calls SQLite's own interface, without database/sql. The reasons are in
-// docs/decisions/020-sqlite-without-database-sql.md. It has no mutex: only one goroutine may use it
-// at a time. An exception is the interrupt flag (see stop), which other goroutines may set.
+// native is a connection that calls SQLite's own interface, without database/sql. The reasons are
+// in docs/decisions/020-sqlite-without-database-sql.md. A native has no mutex: only one goroutine
+// may use it at a time. An exception is the interrupt flag (see stop), which other goroutines may
+// set.
 type native struct {
 	tls *libc.TLS
 	db  uintptr

@@ -28,7 +28,7 @@ func PoolSize() int {
 	return each + max(2, each/3)
 }
 
-// OpenPool opens a pool of size connections.
+// OpenPool opens a pool. The parameter size is its number of connections.
 func OpenPool(ctx context.Context, path string, size int) (*Pool, error) {
 	return openPoolAs(ctx, path, Reading, size)
 }
@@ -97,8 +97,8 @@ func (p *Pool) ReadRows(ctx context.Context, read func(c statement.Conn) error) 
 	return p.Read(ctx, func(v View) error { return read(v) })
 }
 
-// Costs returns the costs of the statements of all connections, added up; the key is the text of the
-// statement. It waits until running reads have ended.
+// Costs returns the costs of the statements of all connections, added up; the key is the text of
+// the statement. Costs waits until running reads have ended.
 func (p *Pool) Costs() map[string]Cost {
 	defer p.takeAll()()
 	all := map[string]Cost{}

@@ -16,10 +16,10 @@ var empty struct {
 }
 
 // Place writes the file of an empty store to path, unless a file exists there. A store that opens
-// this file skips the migrations, which take longer than most tests. It is not treated as a copy,
-// so its whole file is not checked, and all stores of a test binary that Place created have the
-// same epoch. The function create must create a store and close it; Place calls it once in each
-// test binary.
+// this file skips the migrations, which take longer than most tests. The store does not treat the
+// file as a copy: it does not check the whole file, and does not renew the epoch. So all stores of
+// a test binary that Place created have the same epoch. The function create must create a store and
+// close it; Place calls it once in each test binary.
 func Place(path string, create func(path string) error) error {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -47,6 +47,7 @@ func contentOf(create func(path string) error) ([]byte, error) {
 	return content, errors.Join(err, os.RemoveAll(dir))
 }
 
-// userVersion is the offset of the user_version in the header of a SQLite file. A store writes there
-// the fingerprint of the file that was opened. If it is 0, no other store has opened the file.
+// userVersion is the offset of the user_version in the header of a SQLite file. When a store opens
+// a file, it creates a mark file and writes the fingerprint of that mark to the user_version. 0
+// means that no store has opened the file.
 const userVersion = 60

@@ -21,8 +21,8 @@ type Auditor interface {
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditBlocks returns how the closed blocks of an execution are stored, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
-	// AuditResults returns, for each task result of an execution that refers to an entry, how that
-	// result is stored. The order is undefined.
+	// AuditResults returns how the results of an execution's tasks are stored. It includes only the
+	// results that refer to an entry. The order is undefined.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
 	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
 	// each fault.

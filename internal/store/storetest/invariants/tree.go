@@ -67,7 +67,7 @@ func (i *execution) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.Ent
 	return &perdure.EntryHead{ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Open: open}
 }
 
-// storedHeads returns the stored heads of the entries.
+// storedHeads returns the stored heads (perdure.EntryHead) of the entries.
 func (i *execution) storedHeads(entries []perdure.Entry) map[uuid.UUID]perdure.EntryHead {
 	i.Helper()
 	var (

@@ -81,7 +81,7 @@ type Cut struct {
 }
 
 // ReadCuts decodes the list of a block's cuts. It returns the cuts whose positions are greater than
-// after and at most upTo, with their nonces.
+// the parameter after and at most upTo, with their nonces.
 func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 	var (
 		cuts []Cut

@@ -32,8 +32,8 @@ var (
 	RunningWithKey = statement.Read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
 		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')")
 	// StoredWithKey selects the number of stored bytes that count for an API key: those of its
-	// executions, streams and conversations. While an execution is open, its number of bytes is in
-	// the head of its log; after its end, the number is in the index.
+	// executions, streams and conversations. The number of an open execution is in the head of its
+	// log. The number of an ended execution is in its row, and is read from an index.
 	StoredWithKey = statement.Read("SELECT CAST(" +
 		"(SELECT coalesce(sum(h.stored), 0) FROM agent_execution x INDEXED BY idx_agent_execution_key_open JOIN log_head h ON h.agent_execution_id = x.id" +
 		" WHERE x.key_id = ?1 AND x.completed_at IS NULL)" +

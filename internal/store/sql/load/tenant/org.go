@@ -25,8 +25,8 @@ func Org(v statement.View, id string) (*perdure.Org, error) {
 }
 
 // PendingOrgs returns a list that contains only org. If org is "", the list contains every org that
-// the query finds, such as all orgs with pending work. The query must select the first such org
-// after the org ?1.
+// the query finds, such as all orgs with pending work. The query must return one org: the first
+// such org that comes after the org ?1.
 func PendingOrgs(v statement.View, org string, query *statement.Statement) ([]string, error) {
 	if org != "" {
 		return []string{org}, nil

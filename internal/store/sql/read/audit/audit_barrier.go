@@ -134,8 +134,8 @@ func (c barrierCheck) tiles(barrier load.Barrier) error {
 	return nil
 }
 
-// leftOut checks one range of LeftOut. It must contain exactly the entries from the depth first to
-// the depth last.
+// leftOut checks one range of LeftOut. It must contain exactly the entries with the depths first to
+// last, both included.
 func (c barrierCheck) leftOut(l perdure.LeftOut, first, last int64) error {
 	if l.Entries != int(last-first+1) || l.Why != perdure.LeftOutByCompaction || l.EntryID != c.b.id {
 		return fmt.Errorf("it leaves out %d entries by %s of %s; there are %d", l.Entries, l.Why, l.EntryID, last-first+1)

@@ -19,8 +19,8 @@ const (
 
 // Source is a database from which readers read.
 type Source struct {
-	// Tx calls read in a transaction. All statements of that transaction see the database as it was
-	// at one moment.
+	// Tx calls the function read in a transaction. All statements of that transaction see the
+	// database as it was at one moment.
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
 	Clock   func() time.Time
 	Dialect *statement.Dialect
@@ -31,7 +31,7 @@ type Source struct {
 	WithoutTexts bool
 }
 
-// Read calls read in a transaction of its own.
+// Read calls the function read in a transaction of its own.
 func (s *Source) Read(ctx context.Context, read func(v statement.View) error) error {
 	return s.Tx(ctx, func(c statement.Conn) error { return read(statement.View{Conn: c, Context: ctx, Dialect: s.Dialect}) })
 }
@@ -39,7 +39,7 @@ func (s *Source) Read(ctx context.Context, read func(v statement.View) error) er
 // Now implements [store.Store]. It returns the store's time.
 func (s *Source) Now() perdure.Time { return perdure.At(s.Clock()) }
 
-// Get returns the result of read, which runs in a transaction of its own.
+// Get calls the function read in a transaction of its own, and returns its result.
 func Get[T any](ctx context.Context, s *Source, read func(v statement.View) (T, error)) (value T, err error) {
 	err = s.Read(ctx, func(v statement.View) (err error) {
 		value, err = read(v)

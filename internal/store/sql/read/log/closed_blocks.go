@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 )
 
-// folded is a closed block whose chunks are joined into one content, which is stored in its row.
-// Its cuts are those chunks that lie in the window that is read.
+// folded is a closed block whose chunks are joined into one content, which is stored in the block's
+// row. The field cuts contains only those chunks that lie in the window that is read.
 type folded struct {
 	source
 	block int64

@@ -205,7 +205,7 @@ func (s *source) scan() []any {
 }
 
 // at returns the record of one chunk of a block. The chunk has the position, offset, time and nonce
-// of c, and the text content.
+// of c. Its text is the parameter content.
 func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

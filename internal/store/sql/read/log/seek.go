@@ -15,9 +15,9 @@ var (
 )
 
 // posOf returns the position of the first record of an execution whose seq is at least the given
-// one. In a database without an index by seq, posOf uses bisection: a record with a higher position
-// never has a lower seq. If there are no chunks between that record and the end of the log, the
-// first probe finds it.
+// one. In a database without an index by seq, posOf uses bisection, because a record with a higher
+// position never has a lower seq. If there are no chunks between the searched record and the end of
+// the log, the first probe finds the record.
 func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
 	if v.Dialect.RecordsBySeq {
 		found, err = v.One(firstRecord, []any{execution[:], seq}, &pos)

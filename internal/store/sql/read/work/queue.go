@@ -13,9 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// namesOf returns a query for names of queues of the org ?1, ordered by name. The names are greater
-// than ?2, and there are at most ?3 plus one of them. The query reads one row of the index for each
-// name.
+// namesOf returns a query for names of queues of the org ?1, ordered by name. The query returns
+// only names greater than ?2, at most ?3+1 of them. It reads one row of the index for each name.
 func namesOf(table, index, condition string) *statement.Statement {
 	next := func(after string) string {
 		return "(SELECT x.queue FROM " + table + " x INDEXED BY " + index + " WHERE x.org_id = ?1 AND x.queue > " + after + " AND " + condition + " ORDER BY x.queue LIMIT 1)"
@@ -84,7 +83,7 @@ type queueList struct {
 }
 
 // at returns the queue with that name, and adds it if necessary. It returns nil if the name is not
-// greater than after.
+// greater than l.after.
 func (l *queueList) at(name string) *perdure.QueueInfo {
 	if name <= l.after {
 		return nil
@@ -97,7 +96,7 @@ func (l *queueList) at(name string) *perdure.QueueInfo {
 	return q
 }
 
-// page returns the first queues, at most the limit.
+// page returns the first queues by name, at most l.limit of them.
 func (l *queueList) page() []*perdure.QueueInfo {
 	all := make([]*perdure.QueueInfo, 0, len(l.found))
 	for _, q := range l.found {
@@ -126,7 +125,7 @@ func (l *queueList) names() error {
 	return nil
 }
 
-// eachName calls found for each queue whose name a query selects.
+// eachName calls the function found for each queue whose name a query selects.
 func (l *queueList) eachName(query *statement.Statement, args []any, found func(*perdure.QueueInfo)) error {
 	return l.v.Each(query, args, func(row func(...any) error) error {
 		var name string
