@@ -136,8 +136,9 @@ func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	group.Wait()
 }
 
-// steady calls do n times at a steady rate, and records how long each call took. A call's time counts from
-// the moment at which the call was due, so that it includes a delay that a slow call before it caused.
+// steady calls the function do n times at a steady rate, and records how long each call took. The
+// time of a call counts from the moment at which the call was due. It therefore includes the delay
+// if an earlier call was slow.
 func (g *guest) steady(ctx context.Context, due time.Time, n int, name string, do func(context.Context, time.Time) error) {
 	for range n {
 		if err := pause(ctx, time.Until(due)); err != nil {

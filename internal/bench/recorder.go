@@ -28,7 +28,7 @@ func newRecorder() *recorder {
 	return r
 }
 
-// since records under the name how much time has passed since began.
+// since records under the name the duration from the time began until now.
 func (r *recorder) since(name string, began time.Time) {
 	r.add(name, time.Since(began))
 }

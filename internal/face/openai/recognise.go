@@ -81,8 +81,8 @@ func deleted(r store.Response) bool {
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne continues the first execution among the rows that is still idle at the end of the
-// row's response.
+// goOnWithOne tries the responses in rows one after the other. It continues the execution of the
+// first one at whose end the execution is still idle.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {

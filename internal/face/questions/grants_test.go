@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// calls returns a change that makes a question ask for the approval of a call of the tool. The
-// returned change then applies the changes in the parameter change.
+// calls returns a function that makes a question ask for the approval of a call of the tool. That
+// function then calls the functions in the parameter change with the question.
 func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Prompt, n.Details = perdure.QuestionApproval, tool, "", json.RawMessage(arguments)

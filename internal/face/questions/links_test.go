@@ -219,7 +219,7 @@ func TestALinkOutlivesOtherVotes(t *testing.T) {
 }
 
 // TestALinkRefusesWhatItsKeyMayNot checks that no link is created for a key that may not answer the
-// question. The key of a link can cast no vote with the link that it could not cast without it.
+// question. A vote over a link is refused if the link's key itself could not cast that vote.
 func TestALinkRefusesWhatItsKeyMayNot(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)

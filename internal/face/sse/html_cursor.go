@@ -9,9 +9,9 @@ type cursorTracker struct {
 	at func(pos int64) (perdure.Cursor, error)
 }
 
-// before returns the cursor directly before the cursor now, and records now as the last cursor. It
-// reads the log only if needed is true and some positions before now were skipped. If needed is
-// false, it returns the zero cursor for a cursor that it would have to read.
+// before records now as the cursor of the log's current item, and returns the cursor directly
+// before it. If that cursor is not known, because positions were skipped, before reads it from the
+// log. If needed is false, it does not read the log, and returns the zero cursor instead.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

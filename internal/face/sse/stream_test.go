@@ -235,8 +235,8 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 // maxSeq contains the only member of an execution that this test reads.
 type maxSeq struct{ MaxSeq int64 }
 
-// TestSupersededBlockKeepsItsSeq checks that after a failed attempt, a later reader gets its block
-// as one event without text. The seqs have no gap.
+// TestSupersededBlockKeepsItsSeq checks that a reader who comes after an attempt has failed gets
+// the block of that attempt as one event without text. The seqs have no gap.
 func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 	h := open(t)
 	h.Start("")

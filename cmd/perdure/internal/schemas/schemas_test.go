@@ -68,7 +68,9 @@ func TestExamplesFitTheirSchema(t *testing.T) {
 	}
 }
 
-// TestLargeSchemasAreDescribedBriefly checks the limits of a description.
+// TestLargeSchemasAreDescribedBriefly checks that the description of a large schema stays short: it
+// lists at most maxFields fields and some of the values, and counts the others. The example of the
+// schema has at most maxExample bytes.
 func TestLargeSchemasAreDescribedBriefly(t *testing.T) {
 	var fields, values []string
 	for i := range 500 {

@@ -94,7 +94,8 @@ func (p *page) section(kind string) {
 	p.current = kind
 }
 
-// block begins a new line if the text before comes from another log block than seq.
+// block prepares the page for text of the log block seq: if the text before it comes from another
+// block, the new text begins a new line.
 func (p *page) block(seq int64) {
 	if p.seq != seq {
 		p.seq = seq

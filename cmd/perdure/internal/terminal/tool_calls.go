@@ -187,8 +187,8 @@ func (t *toolCallView) cancelled(id string, at time.Time) {
 // maxResultLines is the maximum number of shown lines of a result without live output.
 const maxResultLines = 10
 
-// result shows the end of a call. The call's output comes first. If lines of another call precede
-// the output, a line with the call's name comes first.
+// result shows the end of a call: the rest of its output, its result and its last line. If other
+// output precedes these on the screen, the last line comes before the result and names the call.
 func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
 	if c.hasVerdict {
