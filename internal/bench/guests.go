@@ -178,8 +178,8 @@ func (g *guest) start(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// signal sends a signal that has the time due in its value. The agent that receives the signal records how
-// late it is.
+// signal sends a signal whose value is the time at which the signal was due. The agent that
+// receives the signal records how late it is.
 func (g *guest) signal(ctx context.Context, due time.Time) error {
 	value, err := json.Marshal(signalValue{At: due.UnixNano()})
 	if err != nil {

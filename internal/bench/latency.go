@@ -41,7 +41,8 @@ func (l Latency) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// inFolder calls do with stores in a temporary folder, and removes the folder afterwards.
+// inFolder creates stores in a temporary folder, calls the function do with them, and removes the
+// folder afterwards.
 func inFolder(parent string, do func(all *stores) error) (err error) {
 	folder, err := os.MkdirTemp(parent, "perdure-bench-")
 	if err != nil {

@@ -244,8 +244,8 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 	return time.ParseDuration(strings.TrimSpace(m[1]))
 }
 
-// hear waits until the streaming executions have completed. If with is set, it then compares the text that
-// the readers received with the text that the worker sent.
+// hear waits until the streaming executions have completed. If the parameter with is set, readers
+// are connected; hear then compares the text that they received with the text that the worker sent.
 func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, r *scaleResult) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err

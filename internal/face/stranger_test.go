@@ -263,7 +263,7 @@ func (c *cutter) connections() int {
 	return c.n
 }
 
-// serves adds more to the number of open connections.
+// serves adds the parameter more, which may be -1, to the number of open connections.
 func (c *cutter) serves(more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

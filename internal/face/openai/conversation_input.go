@@ -96,7 +96,8 @@ func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// pending reads at most limit pending items of a conversation. from is the index of the first one.
+// pending reads a number of pending items of a conversation: those from the index in the parameter
+// from on, at most as many as the parameter limit says.
 func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
 	stored, err := a.stored().ConversationItems(ctx, c.ID, from, limit)
 	if err != nil {

@@ -158,8 +158,8 @@ func (f *fold) delta(g *growing, text string) {
 	})
 }
 
-// close emits the complete text of an item. The item itself is completed later, by done, when its
-// message is stored.
+// close emits the complete text of an item. The item itself stays incomplete until its message is
+// stored; then the method done completes it.
 func (f *fold) close(g *growing, text string) {
 	if g.closed {
 		return

@@ -51,10 +51,10 @@ func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 
 // recognise looks for an execution whose conversation equals a prefix of the input, the longest
 // prefix first, and continues that execution. It returns "" if it finds none, or if the execution
-// is no longer idle at that place.
+// has already continued otherwise.
 //
-// It does nothing for a create request with an idempotency key. Before such a request is repeated,
-// the execution that it found could change.
+// It does nothing for a create request with an idempotency key. A repeat of such a request must get
+// the same response, but could find another execution.
 func (b *beginning) recognise(ctx context.Context) (string, error) {
 	if b.idem.key != "" {
 		return "", nil

@@ -9,9 +9,10 @@ type cursorTracker struct {
 	at func(pos int64) (perdure.Cursor, error)
 }
 
-// before records now as the cursor of the log's current item, and returns the cursor directly
-// before it. If that cursor is not known, because positions were skipped, before reads it from the
-// log. If needed is false, it does not read the log, and returns the zero cursor instead.
+// before is called with the cursor of each new item of the log (the parameter now). It returns the
+// cursor directly before that one. If it does not know that cursor, because positions were skipped,
+// it reads it from the log. But if needed is false, it never reads the log, and returns the zero
+// cursor instead.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

@@ -127,7 +127,8 @@ func TestStreamPositions(t *testing.T) {
 	if show(third) != show(whole[3:]) {
 		t.Errorf("after= gives\n%s", show(third))
 	}
-	// Last-Event-ID takes precedence over after, and after over after_seq.
+	// The header Last-Event-ID takes precedence over the parameter after, and that one over
+	// after_seq.
 	if got := h.Follow(path+"?after="+whole[0].ID, "Last-Event-ID", whole[2].ID).All(); show(got) != show(third) {
 		t.Errorf("Last-Event-ID gives\n%s", show(got))
 	}

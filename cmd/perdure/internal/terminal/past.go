@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxPastTurns and maxPastEntries are the maximum numbers of the user's messages and of entries
-	// with which the past of a conversation is shown.
+	// At most maxPastEntries entries of the past of a conversation are shown, and at most
+	// maxPastTurns messages of the user among them.
 	maxPastTurns   = 3
 	maxPastEntries = 20
 	// maxPastRows is the maximum number of rows that the past of a conversation fills. If the newest entry

@@ -216,9 +216,9 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 	}
 }
 
-// resultLines splits a result into the lines to show and the reason of the end, which may be the last
-// line, such as [exit code 1]. It leaves out the lines of a command whose output was already shown
-// while it ran.
+// resultLines splits the result of a call into the lines to show and the reason why the call ended.
+// The reason may be the last line of the result, such as [exit code 1]. If the output of a command
+// was already shown while it ran, there are no lines to show.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]

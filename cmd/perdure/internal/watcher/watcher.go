@@ -183,8 +183,9 @@ func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// watchForWorker prints why no worker has claimed the run, if it is still PENDING after a while. The
-// caller calls taken when it reads an event that a worker has written, and stop to end the watch.
+// watchForWorker prints why no worker has claimed the run, if it is still PENDING after a while.
+// The caller calls the function taken when it reads an event that a worker has written, and the
+// function stop to end the watch.
 func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	fresh := w.Cursor == ""
 	ctx, cancel := context.WithCancel(ctx)
