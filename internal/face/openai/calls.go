@@ -84,8 +84,8 @@ func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	})
 }
 
-// emitAt emits an event about an item that has no members of its own, only those that say which
-// item it is about.
+// emitAt emits an event about an item. The event has only the members that say which item it is
+// about.
 func (f *fold) emitAt(g *growing, kind string) {
 	f.emit(kind, func(h head) any { return g.at(h) })
 }

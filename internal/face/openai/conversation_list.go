@@ -98,8 +98,8 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 }
 
 // from yields the items of the conversation that follow the item at, one response at a time: in
-// their order, or from the newest to the oldest if newest is set. If at is the zero value, it
-// yields all items.
+// their order, or from the newest to the oldest if newest is set. If at has no items, it yields all
+// items.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)

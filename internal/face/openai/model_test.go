@@ -99,7 +99,7 @@ func calls(text string, nameAndArguments ...string) answer {
 	}
 }
 
-// stops returns the answer with another stop reason.
+// stops returns the answer a with the stop reason why in place of its own.
 func stops(a answer, why perdure.StopReason) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		_, err := a(ctx, req, b)

@@ -21,7 +21,7 @@ import (
 // TestStreamRetrieveMergeAndEntriesAreTheSame checks that all ways to read a response have the same
 // items: the deltas of a stream, the response at the end of the stream, a retrieve request, the
 // stored entries, and response.Merge of the entries in random pieces. Each item has a unique id,
-// made from its index in the output.
+// made from the id of the response and the index of the item.
 func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {

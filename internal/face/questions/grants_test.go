@@ -256,7 +256,8 @@ func TestGrantsThatAreRefused(t *testing.T) {
 	h.as(h.ClientKey, "DELETE", "/approval-grants/"+uuid.NewString(), "").Want(404, nil)
 }
 
-// TestGrantsAreLimited checks the maximum number of grants of a run.
+// TestGrantsAreLimited checks that a run has at most perdure.MaxGrants grants. An approval that
+// would create one more is refused until a grant is revoked.
 func TestGrantsAreLimited(t *testing.T) {
 	h := open(t)
 	a := h.start("x")

@@ -301,8 +301,9 @@ func TestLinksAreListedAndLimited(t *testing.T) {
 	})
 }
 
-// TestTheFormsOfAnswers checks the forms for choices and JSON Schemas, and the values that they
-// refuse.
+// TestTheFormsOfAnswers checks the form on the page of a question, for choices and for JSON
+// Schemas: its fields, the error for values that do not fit, and the answer that is made from
+// values that do.
 func TestTheFormsOfAnswers(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)

@@ -74,8 +74,8 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 
 // startRequest returns the settings of a new run: the command's settings, with the model that was
 // chosen in the chat. If the command names no models, the new run has the models of the previous
-// run. If the run's first model would be another one without that choice, the result chosen is the
-// name of the chosen model; otherwise it is "".
+// run. The result chosen is the name of the chosen model if the choice changes the first model of
+// the run, and otherwise "".
 func (s *session) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.options.Start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")

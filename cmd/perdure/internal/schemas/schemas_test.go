@@ -16,7 +16,8 @@ const order = `{"type":"object","$defs":{"address":{"type":"object","properties"
 "payment":{"oneOf":[{"type":"object","properties":{"card":{"type":"string"}},"required":["card"]},{"type":"object","required":["invoice"]}]}},
 "required":["article","quantity","to","payment"]}`
 
-// TestFieldsOfASchema checks the lines for the fields of an object.
+// TestFieldsOfASchema checks that Fields describes an object with one line for each field, nested
+// fields indented. A schema that accepts any value has no lines.
 func TestFieldsOfASchema(t *testing.T) {
 	want := `article   string, required: what to send\u001b[2J
 quantity  integer, required

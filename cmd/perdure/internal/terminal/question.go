@@ -52,8 +52,9 @@ func (p *page) heading(kind, subject, prompt, id string) {
 	p.hanging(StyleDim, "  question "+Clean(Inline(id)))
 }
 
-// Headed reports whether the newest output of the view is the heading of the question. Callers then do not
-// print the heading again. After each call the answer is false until the view prints another heading.
+// Headed reports whether the newest output of the view is the heading of the question. Callers then
+// do not print the heading again. A second call returns false, until the view prints another
+// heading.
 func (v *TextView) Headed(q *perdure.Question) bool {
 	headed := v.headed == q.ID && v.p.current == questionSection
 	v.headed = uuid.Nil

@@ -47,7 +47,7 @@ func (t *toolCallView) call(id, name string) *toolCall {
 	return c
 }
 
-// addArguments reads the arguments of calls from the answer that made them.
+// addArguments reads the arguments of calls from the message of the model that contains the calls.
 func (t *toolCallView) addArguments(e perdure.Entry) {
 	if e.Role != perdure.RoleAssistant || len(e.Content) == 0 {
 		return
@@ -187,8 +187,8 @@ func (t *toolCallView) cancelled(id string, at time.Time) {
 // maxResultLines is the maximum number of shown lines of a result without live output.
 const maxResultLines = 10
 
-// result shows the end of a call: the rest of its output, its result and its last line. If other
-// output precedes these on the screen, the last line comes before the result and names the call.
+// result shows the end of a call: the rest of its output, its result and its last line. If the
+// screen last showed another call, the last line comes before the result and names the call.
 func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
 	if c.hasVerdict {

@@ -41,7 +41,8 @@ type Watcher struct {
 	stops  atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 }
 
-// Session is a chat with an input line. It reads what the user types in place of the watcher.
+// Session is a chat with an input line. If a watcher has a Session, the Session reads what the user
+// types, and the watcher does not.
 type Session interface {
 	// SetAside returns an error if the user has chosen a question that must be asked first.
 	SetAside() error
