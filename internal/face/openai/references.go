@@ -43,10 +43,10 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 	return all, nil
 }
 
-// resolvedItem is an item of the input, converted to one message. A call of a tool that a worker
-// has run has a second message, with the result; the field here marks such a call. The field lost
-// marks such a call without an id, whose original is unknown. The field entry is the stored entry
-// that the item shows, if it is known.
+// resolvedItem is an item of the input, converted to one message. If the item is a call of a tool
+// that a worker has run, the field here is set, and a second message has the result. If such a call
+// came without an id, so that the stored call is unknown, the field lost is set instead. The field
+// entry is the stored entry that the item shows, if it is known.
 type resolvedItem struct {
 	entry      uuid.UUID
 	messages   []perdure.InputMessage

@@ -89,7 +89,8 @@ func QuestionOutcome(q *perdure.Question) string {
 	return outcome(string(q.Status), string(q.Answer.Verdict), signalValue(q.Answer.Value, 0, q.Answer.OnWorker()), q.Answer.By, reason)
 }
 
-// outcome is QuestionOutcome for the values of a question or of its event in the log.
+// outcome does the work of QuestionOutcome. Its parameters are values of a question, or of the
+// event in the log that ends a question.
 func outcome(status, verdict, value, by, reason string) string {
 	text, known := map[string]string{
 		string(perdure.VerdictApprove): "approved", string(perdure.VerdictDeny): "denied", string(perdure.VerdictAnswer): "answered",
