@@ -123,8 +123,7 @@ const (
 )
 
 // Check returns an error if the policy is invalid. It does not check whether the schemas in When
-// compile. The parameter at is the name of the policy's field, for the error. Errors:
-// invalid_argument.
+// compile. The error is invalid_argument, and its field name begins with the argument at.
 func (p ApprovalPolicy) Check(at string) error {
 	if len(p) > maxApprovalRules {
 		return FieldErrorf(at, "has %d rules, and %d are allowed", len(p), maxApprovalRules)
@@ -247,8 +246,9 @@ type Judgement struct {
 	Requires string
 }
 
-// Judge returns the decision of the policies about a call. The function fits reports whether the JSON
-// of the call matches a schema. If fits returns an error, the call is denied. Errors: those of fits.
+// Judge returns the decision of the policies about a call. It calls the function fits to learn
+// whether the JSON of the call matches a schema. If fits returns an error, Judge returns a denial
+// and that error.
 func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
 	if err != nil {
@@ -305,8 +305,8 @@ func (p ApprovalPolicy) first(tool string, call json.RawMessage, fits func(schem
 	return -1, nil
 }
 
-// stricter returns the judgement j, or that of the rule r with this number if r is stricter. If
-// both ask, it combines them. The rule r must apply to the call.
+// stricter returns j, or a judgement by the rule r if r is stricter. If both ask, the result
+// combines their terms. The rule r must apply to the call. Its number is the argument number.
 func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 	requires := j.Requires
 	if r.Requires != "" {
@@ -326,8 +326,8 @@ func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 type Gate struct {
 	// SHA256 is the hash of the policies' JSON.
 	SHA256 Hash `json:"sha256"`
-	// Tools are the elements of ApprovalRule.Tools of the rules that do not simply allow a call. A
-	// task whose kind matches one of them needs a [Clearance].
+	// Tools contains the tool names and patterns of all rules except those that allow a call without
+	// any condition on the worker. A task whose kind matches one of them needs a [Clearance].
 	Tools []string `json:"tools"`
 	// Policies are the execution's policies. They are nil for an execution of the react agent,
 	// because its input contains them.

@@ -13,8 +13,8 @@ type GrantScope string
 const (
 	// GrantRun limits a grant to the run whose question was answered.
 	GrantRun GrantScope = "run"
-	// GrantDefinition extends a grant to every run of the same definition. Only admin keys can grant
-	// it.
+	// GrantDefinition extends a grant to every run of the same definition. Only admin keys can
+	// create such a grant.
 	GrantDefinition GrantScope = "definition"
 )
 
@@ -110,9 +110,9 @@ func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 	return g.Needed >= q.Votes() && votersWithin(g.By, q.By)
 }
 
-// Grantable reports whether the answer to the question can be remembered, and can come from a grant. A
-// question that excludes its asker can not: the person who asks in another run may be one of those who
-// approved the grant.
+// Grantable reports whether an approval of the question can be remembered as a grant, and whether a
+// grant can answer the question. It is false for a question that excludes its asker. The person who
+// asks in a later run may be one of the voters who approved the grant.
 func (t QuestionTerms) Grantable() bool {
 	return t.Kind == QuestionApproval && t.Subject != "" && !t.NoGrants && !t.NotAsker
 }

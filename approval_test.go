@@ -48,9 +48,9 @@ func anyPolicy(t *rapid.T, name string) perdure.ApprovalPolicy {
 	return rapid.SliceOfN(rule, 0, 5).Draw(t, name)
 }
 
-// TestAStartOnlyTightensItsDefinition checks that the policy of a start never allows what the
-// definition's policy does not allow. A judgement names a rule that applies, and the gate guards every
-// tool whose calls may need a clearance.
+// TestAStartOnlyTightensItsDefinition checks that the policies of a definition and a start together
+// are at least as strict as each of them alone. A judgement names a rule with the decided action.
+// The gate guards every tool whose calls may need a clearance.
 func TestAStartOnlyTightensItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := perdure.Approvals{Definition: anyPolicy(t, "definition"), Start: anyPolicy(t, "start")}

@@ -36,9 +36,9 @@ type Commit struct {
 	// Chose records which alternative was met in each wait for one of several conditions. A function
 	// that is entered again reads this record.
 	Chose []Choice
-	// Keeps is set on a commit that suspends if the worker parks the goroutine. That worker then has
-	// the first claim on the execution, and its next claim holds only new data. Nil means that the
-	// worker does not park the goroutine.
+	// Keeps is set if the commit suspends the execution and the worker parks the goroutine. That
+	// worker then has the first claim on the execution. The claim holds only data that the worker
+	// does not have yet. Nil means that the worker does not park the goroutine.
 	Keeps *Kept
 }
 
@@ -130,11 +130,11 @@ type Outcome struct {
 type CommitReply struct {
 	// Ended is the terminal status of the execution if it has ended; "" otherwise.
 	Ended Status
-	// Suspended reports whether the commit has ended the worker's lease. If it is false after a
-	// suspend, the wait was already met. If it is false after a complete, pending signals prevent the
-	// end.
+	// Suspended reports whether the commit has ended the worker's lease. If it is false although the
+	// outcome is OutcomeSuspend, the wait was already met. If it is false although the outcome is
+	// OutcomeComplete, pending signals prevent the end of the execution.
 	Suspended bool
-	// Signals are the pending signals that match the wait or Unless.
+	// Signals are the pending signals that match the commit's wait or the names in Outcome.Unless.
 	Signals []Signal
 	// Tasks are the tasks that the commit or its wait names and that had already ended before the
 	// commit.
@@ -151,7 +151,8 @@ type CommitReply struct {
 	Adopted map[uuid.UUID]uuid.UUID
 	// At is the store's time of the commit. The entries have it as their creation time.
 	At Time
-	// Wait is set if a suspend's wait was already met. Its met leaves are marked.
+	// Wait is set if the outcome is OutcomeSuspend and its wait was already met. In this copy of the
+	// wait, Met is set on each node that is met.
 	Wait *Wait
 	// RecordsSinceCheckpoint is the number of steps and tasks stored since the newest checkpoint.
 	RecordsSinceCheckpoint int64

@@ -12,7 +12,7 @@ import (
 // as no turn is running. Its value is a CompactionRequest.
 const CompactSignal = "perdure.compact"
 
-// MaxCompactionInstructions is the maximum number of bytes of the instructions of a compaction.
+// MaxCompactionInstructions is the maximum length of a compaction's instructions in bytes.
 const MaxCompactionInstructions = 4 << 10
 
 // CompactionRequest is the value of a CompactSignal.

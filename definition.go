@@ -29,9 +29,9 @@ const (
 	MaxModelID = 512
 )
 
-// CheckModelID checks that the model has an id of at most MaxModelID bytes of printable text. It does
-// not compare the id with a list of models. The error is invalid_argument, and its field name begins
-// with at.
+// CheckModelID checks that the model has an id of at most MaxModelID bytes of printable text. It
+// does not compare the id with a list of models. The error is invalid_argument, and its field name
+// begins with the argument at.
 func (m ModelConfig) CheckModelID(at string) error {
 	switch {
 	case m.ModelID == "":
@@ -46,9 +46,10 @@ func (m ModelConfig) CheckModelID(at string) error {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// CheckEndpoint checks that BaseURL is a URL without a password and that APIKeyEnv is the name of an
-// environment variable, not a key. So neither field can store a secret. The error is invalid_argument.
-// Its field name begins with at, and it does not repeat the field's value.
+// CheckEndpoint checks that BaseURL is a URL without a password and that APIKeyEnv is the name of
+// an environment variable, not a key. So neither field can store a secret. The error is
+// invalid_argument. Its field name begins with the argument at, and it does not repeat the field's
+// value.
 func (m ModelConfig) CheckEndpoint(at string) error {
 	if m.BaseURL != "" {
 		if _, err := ParseBaseURL(at+"baseUrl", m.BaseURL); err != nil {
@@ -80,7 +81,7 @@ func HidePassword(address string) string {
 }
 
 // ParseBaseURL parses the base URL of a model's endpoint. The error is invalid_argument and names
-// field. It does not repeat the URL, which may contain a password.
+// the given field. It does not repeat the URL, which may contain a password.
 func ParseBaseURL(field, baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -222,14 +223,14 @@ type ReactInput struct {
 	// Messages replaces UserPrompt and Parts if the client starts with several messages, or with
 	// messages of another role than user.
 	Messages []InputMessage `json:"messages,omitempty"`
-	// From is the entry of another execution from which the conversation continues. The path up to that
-	// entry is copied first.
+	// From, if set, names an entry of another execution. The path up to that entry is copied first,
+	// and the conversation continues after it.
 	From *EntryRef `json:"from,omitempty"`
 	Turns
 }
 
-// InputMessage is a message that a client sends. It is a user's message, an assistant's message from
-// another conversation, or the result of a call of a client's tool.
+// InputMessage is a message that a client sends. It is a user's message, an assistant's message
+// from another conversation, or the result of a tool that the client has run.
 type InputMessage struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
@@ -281,6 +282,6 @@ type APIKey struct {
 	// Operator marks the token of a data directory. That token may act in every org, and may create,
 	// disable and enable orgs.
 	Operator bool `json:"-"`
-	// Use is the part of the key's limits that is used. It is set only in lists of keys.
+	// Use says how much of the key's limits is used. It is set only in lists of keys.
 	Use *KeyUse `json:"use,omitempty"`
 }

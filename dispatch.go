@@ -28,11 +28,12 @@ type Dispatch interface {
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
 	// Heartbeat renews every lease that the worker holds.
 	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
-	// WatchLeases calls changed when a heartbeat of the worker would report news, because a client has
-	// cancelled, or the server has ended, work that the worker has claimed. It also calls changed once
-	// when the watch begins. A call of changed is only a hint, and may be lost; the next heartbeat
-	// reports what has happened. WatchLeases returns when ctx ends or the connection breaks; the caller
-	// then calls it again. Errors: unavailable; internal from a server that does not know the method.
+	// WatchLeases calls changed when the worker should send a heartbeat to learn about a change of
+	// its claimed work. The change is that a client has cancelled such work, or that the server has
+	// ended it. WatchLeases also calls changed once when the watch begins. A call of changed is only
+	// a hint, and may be lost; the next heartbeat reports what has happened. WatchLeases returns
+	// when ctx ends or the connection breaks; the caller then calls it again. Errors: unavailable;
+	// internal from a server that does not know the method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
 	// Release returns claims. The claimed executions and tasks become PENDING at once. An attempt
 	// that had not started is not counted.
@@ -127,8 +128,8 @@ type KindSpec struct {
 	Kind        string          `json:"kind"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	// OutputSchema is the JSON Schema of the output of an agent, or of the result of a task; nil
-	// accepts every value. An output that does not fit fails the execution or task.
+	// OutputSchema is the JSON Schema of an agent's output or a task's result; nil accepts every
+	// value. An output that does not fit fails the execution or task.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// Tags are words by which clients filter lists of kinds. See CheckTags.
 	Tags []string `json:"tags,omitempty"`
@@ -351,11 +352,11 @@ type Release struct {
 // Panic, if set, is the message of a panic. The server counts panics, and fails the execution after
 // several in a row.
 //
-// Unfit, if set, is the reason why this worker cannot continue the execution, while another worker may
-// be able to. The server delays the next claim as it does after a lost worker. The number of such
-// releases has the same limit as the number of lost workers; at the limit, the execution fails with
-// Unfit as its error. After several lost workers, the next worker of the execution may run no other
-// execution. Releases with Unfit do not have this effect.
+// Unfit, if set, is the reason why this worker cannot continue the execution, while another worker
+// may be able to. The server delays the next claim as it does after a lost worker. The number of
+// such releases has the same limit as the number of lost workers; at the limit, the execution fails
+// with Unfit as its error. There is one difference: after several lost workers, only a worker that
+// has no other execution may claim the execution. Releases with Unfit do not have this effect.
 type AgentRelease struct {
 	Lease Lease
 	Panic string

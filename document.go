@@ -40,10 +40,10 @@ type DocumentRules struct {
 // MessageParts is the value of DocumentRules.Arrays for a message's content.
 var MessageParts = map[string]int{"parts": MaxParts, "parts[].parts": MaxParts}
 
-// CheckDocument reads a JSON text to its end and checks that it is JSON in UTF-8 and follows the rules.
-// Apart from the keys of the objects that are open at one time, it holds no part of the text in memory.
-// The error is invalid_argument and names the path of the invalid value below root, or it is the
-// reader's error.
+// CheckDocument reads a JSON text to its end and checks that it is JSON in UTF-8 and follows the
+// rules. It holds no part of the text in memory, except the keys of the objects that it has entered
+// and not yet left. The error is invalid_argument and names the path of the invalid value below
+// root, or it is the reader's error.
 func CheckDocument(root string, text io.Reader, rules DocumentRules) error {
 	return checkDocument(&scanner{in: text, buf: make([]byte, 0, 32<<10), root: root, rules: rules})
 }

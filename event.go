@@ -121,7 +121,7 @@ const (
 	BlockTruncated  BlockReason = "truncated"
 )
 
-// TerminalLimit is the maximum number of bytes stored of the terminal blocks of one attempt.
+// TerminalLimit is the maximum number of bytes of terminal output that are stored for one attempt.
 const TerminalLimit = 1 << 20
 
 // NewEvent is an event that a worker emits. The store assigns its seq.

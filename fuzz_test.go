@@ -135,10 +135,10 @@ func held(n json.Number) bool {
 	return err == nil && (!exact.IsInt() || exact.Cmp(big.NewFloat(f)) == 0)
 }
 
-// FuzzWait decodes a wait and facts (signals, tasks, questions, the time) from bytes. It checks that
-// the wait is unchanged after encoding and decoding as JSON, and that it is met exactly if a naive
-// evaluation says so. A wait that is met stays met without any facts and with more facts. Mark does not
-// change its receiver.
+// FuzzWait decodes a wait and facts (signals, tasks, questions, the time) from bytes. It checks
+// that the wait is unchanged after encoding and decoding as JSON, and that it is met exactly if a
+// naive evaluation says so. A wait that is marked as met stays met without the facts. A wait that
+// some facts meet is also met by more facts. Mark does not change its receiver.
 func FuzzWait(f *testing.F) {
 	f.Add([]byte{0, 1, 2}, uint8(1))
 	f.Add([]byte{3, 2, 0, 1}, uint8(7))

@@ -172,9 +172,9 @@ func wantContentField(t *testing.T, name string, m perdure.Message, at, field st
 	}
 }
 
-// TestAcceptablePartsAreAccepted checks that AcceptableParts returns parts that CheckParts accepts, as
-// many as before, and does not change its input. A call without a name stays a call. Parts that are
-// acceptable are not copied.
+// TestAcceptablePartsAreAccepted checks that CheckParts accepts the result of AcceptableParts. The
+// result has as many parts as the input, and the input is not changed. A call without a name stays
+// a call. Parts that are acceptable are not copied.
 func TestAcceptablePartsAreAccepted(t *testing.T) {
 	bad := imageOf("hi", "image/png")
 	call := toolCall("c")

@@ -28,8 +28,9 @@ func (c ModelChoice) Of(models []ModelConfig) (m ModelConfig, ok bool) {
 	return models[i], true
 }
 
-// ParseModelChoice parses and checks the value of a ModelSignal. It does not compare the choice with
-// the execution's models. The error is invalid_argument, and its field name begins with field.
+// ParseModelChoice parses and checks the value of a ModelSignal. It does not compare the choice
+// with the execution's models. The error is invalid_argument, and its field name begins with the
+// argument field.
 func ParseModelChoice(field string, value []byte) (ModelChoice, error) {
 	var c ModelChoice
 	if !strings.HasPrefix(strings.TrimSpace(string(value)), "{") {
@@ -47,8 +48,8 @@ func ParseModelChoice(field string, value []byte) (ModelChoice, error) {
 	return c, ModelConfig{Provider: c.Provider, ModelID: c.ModelID}.CheckModelID(field + ".")
 }
 
-// CheckAmong checks that the choice names one of the models. The error is invalid_argument; its field
-// name begins with field, and its message lists the models.
+// CheckAmong checks that the choice names one of the models. The error is invalid_argument; its
+// field name begins with the argument field, and its message lists the models.
 func (c ModelChoice) CheckAmong(field string, models []ModelConfig) error {
 	if _, ok := c.Of(models); ok {
 		return nil

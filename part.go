@@ -24,9 +24,10 @@ var partsOfResult = []PartType{PartText, PartImage, PartFile}
 const UnnamedTool = "unnamed_tool"
 
 // CheckParts refuses parts that a message with this role cannot have, or that no provider accepts.
-// Examples are a part of an unknown type, an image without valid data, and a tool call without a name.
-// It refuses more than MaxParts parts, and it checks the parts inside tool results, too. The error is
-// invalid_argument, and its field name begins with at, as in parts[2].data.
+// Examples are a part of an unknown type, an image without valid data, and a tool call without a
+// name. It refuses more than MaxParts parts, and it checks the parts inside tool results, too. The
+// error is invalid_argument. If the argument at is "parts", its field name is, for example,
+// parts[2].data.
 func CheckParts(role Role, at string, parts []Part) error {
 	if len(parts) > MaxParts {
 		return tooManyParts(at, parts)

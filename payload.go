@@ -47,9 +47,9 @@ type BlobRef struct {
 	SHA256 Hash      `json:"sha256"`
 }
 
-// ContentID returns the id of a content of a LOCAL execution, whose contents its worker stores. It is
-// the id of the blob that holds the content. Worker and server derive the same id, also while only
-// the worker has the content.
+// ContentID returns the id of a content that the worker of a LOCAL execution stores. It is the id
+// of the blob that holds the content. Worker and server derive the same id, even while only the
+// worker has the content.
 func ContentID(execution uuid.UUID, content Hash) uuid.UUID {
 	return uuid.NewSHA1(execution, []byte("content:"+content.String()))
 }

@@ -22,8 +22,8 @@ type Due struct {
 	At   Time   `json:"at"`
 }
 
-// Outcomes are the outcomes of the waits that have the same name, in the order in which the function
-// called them.
+// Outcomes has the outcomes of all waits of one name, in the order in which the function called
+// these waits. An outcome is the index of the alternative that was met, or NoOutcome.
 type Outcomes struct {
 	Name string `json:"name"`
 	Of   []int  `json:"of"`
@@ -62,8 +62,8 @@ func (c Choice) Check() error {
 	return nil
 }
 
-// timerPrefix returns the common prefix of the names of all timers in the wait with this name and
-// number.
+// timerPrefix returns the beginning that the names of all timers of one wait share. The arguments
+// are the name and the number of that wait.
 func timerPrefix(name string, number int) string { return name + "#" + strconv.Itoa(number) + "." }
 
 // TimerName returns the name of the nth timer in the wait with this name and number. The timer's due

@@ -98,9 +98,8 @@ func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
 }
 
-// Retention defines how long data is kept after the last use that an execution has for it. In a
-// definition, a nil field means the value of the org's Retention. In the org's Retention, it means
-// the default.
+// Retention defines how long data is kept after executions no longer need it. In a definition, a
+// nil field means the value of the org's Retention. In the org's Retention, it means the default.
 type Retention struct {
 	// Executions is the period from the end of an execution until it is deleted with all its data.
 	// Default: forever.

@@ -165,8 +165,8 @@ func decodeStrictly(e Entry) (Message, error) {
 }
 
 // ClosingResults creates a result for each open tool call when an execution ends or a turn fails.
-// The text of each result is the argument why. The map names contains the known tool names by the
-// ids of their calls.
+// Each result has the text in the argument why. The map names has the names of the known tools, by
+// the ids of the tool calls.
 func ClosingResults(parent Entry, open []string, names map[string]string, why string) ([]Entry, error) {
 	var results []Entry
 	for _, call := range open {

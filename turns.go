@@ -24,10 +24,10 @@ type Turns struct {
 	// Compact overrides the compaction settings of the agent's configuration for this response; ""
 	// changes nothing.
 	Compact CompactMode `json:"compact,omitempty"`
-	// CompactFrom, if set, is the number of tokens from which a context is compacted. If the agent
-	// would compact a smaller context anyway, that smaller size applies; 0 stands for it. The summary
-	// then covers the whole conversation, and only messages of the user and the system remain beside
-	// it.
+	// CompactFrom, if set, is the number of tokens from which a context is compacted, even if the
+	// configuration turns automatic compaction off. If automatic compaction would begin at a smaller
+	// number, or if CompactFrom is 0, the number of automatic compaction applies. The summary then
+	// covers the whole conversation, and only messages of the user and the system remain beside it.
 	CompactFrom *int `json:"compactFrom,omitempty"`
 	Hints
 }

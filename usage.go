@@ -25,9 +25,9 @@ func CostIsWhole(byModel map[string]Usage) bool {
 	return true
 }
 
-// Add returns the sum of u and v. A cost, or a count of reasoning tokens, is missing in the sum only if
-// both are missing; a missing one counts as 0. If calls without a known price are included, the cost is
-// a lower bound, see [CostIsWhole].
+// Add returns the sum of u and v. The sum has a cost if u or v has one, and a count of reasoning
+// tokens if u or v has one; a missing value counts as 0. If calls without a known price are
+// included, the cost is a lower bound, see [CostIsWhole].
 func (u Usage) Add(v Usage) Usage {
 	sum := Usage{
 		Input:       u.Input + v.Input,

@@ -13,9 +13,9 @@ import (
 // value has exactly one of them.
 var UserMessageMembers = []string{"text", "parts"}
 
-// ParseUserMessage parses the value of a userMessage signal in the form of the API: {"text": "..."} or
-// {"parts": [...]}, and nothing else. Every API that sends a message to an execution uses it. The error
-// is invalid_argument, and its field name begins with field.
+// ParseUserMessage parses the value of a userMessage signal in the form of the API: {"text": "..."}
+// or {"parts": [...]}, and nothing else. Every API that sends a message to an execution uses it.
+// The error is invalid_argument, and its field name begins with the argument field.
 func ParseUserMessage(field string, value json.RawMessage) (Message, error) {
 	m := Message{Role: RoleUser}
 	var members map[string]json.RawMessage
@@ -74,9 +74,9 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 	return parts, checkUserContent(field, parts)
 }
 
-// CheckUserParts refuses parts that a user's message cannot have. It accepts texts, images and files,
-// and only the members that belong to their type. It accepts an empty list. The error is
-// invalid_argument, and its field name begins with field.
+// CheckUserParts refuses parts that a user's message cannot have. It accepts texts, images and
+// files, and only the members that belong to their type. It accepts an empty list. The error is
+// invalid_argument, and its field name begins with the argument field.
 func CheckUserParts(field string, parts []Part) error {
 	if len(parts) == 0 {
 		return nil
@@ -137,10 +137,10 @@ func checkUserContent(field string, parts []Part) error {
 	return CheckMessages(field, nil, []InputMessage{{Role: RoleUser, Parts: parts}})
 }
 
-// CheckMessages checks whether messages can follow a conversation that has the given open tool calls.
-// If the results at the beginning of messages do not answer all of these calls, the remaining ones are
-// answered on behalf of the client before the next message. A tool call inside messages must have its
-// result there. The error is invalid_argument and names field.
+// CheckMessages checks whether messages can follow a conversation that has the given open tool
+// calls. The list may begin with results of these calls. Calls without such a result are answered
+// on behalf of the client before the next message. A tool call inside the list must have its result
+// there. The error is invalid_argument and names the given field.
 func CheckMessages(field string, open []string, messages []InputMessage) error {
 	if len(messages) > MaxMessages {
 		return FieldErrorf(field, "has %d messages; the limit is %d", len(messages), MaxMessages)

@@ -32,8 +32,8 @@ type Wait struct {
 	// Question is met when the question has a decision, has expired or was withdrawn.
 	Question *uuid.UUID `json:"question,omitempty"`
 	Timer    *Time      `json:"timer,omitempty"`
-	// After is a duration by the store's clock. It counts from the first call of the wait called Name
-	// since the newest checkpoint. In a stored wait, Timer replaces it.
+	// After is a duration by the store's clock. It begins when the agent first calls the wait with
+	// the name Name after the newest checkpoint. In a stored wait, Timer replaces it.
 	After time.Duration `json:"after,omitempty"`
 	Name  string        `json:"name,omitempty"`
 	Met   bool          `json:"met,omitempty"`
@@ -57,7 +57,8 @@ func WaitSignal(pattern string) Wait { return Wait{Signal: pattern} }
 // WaitTask returns a wait for the end of a task.
 func WaitTask(id uuid.UUID) Wait { return Wait{Task: &id} }
 
-// WaitTaskOn returns a wait for an end of a task that meets the condition on.
+// WaitTaskOn returns a wait that is met when the task has ended and its end meets the given
+// condition.
 func WaitTaskOn(id uuid.UUID, on TaskCondition) Wait { return Wait{Task: &id, On: on} }
 
 // WaitQuestion returns a wait for the decision about a question.
@@ -66,8 +67,8 @@ func WaitQuestion(id uuid.UUID) Wait { return Wait{Question: &id} }
 // WaitUntil returns a wait for a time.
 func WaitUntil(t Time) Wait { return Wait{Timer: &t} }
 
-// WaitAfter returns a wait for the duration d. It counts from the first call of the wait with this name
-// since the newest checkpoint.
+// WaitAfter returns a wait for the duration d. The duration begins when the agent first calls the
+// wait with this name after the newest checkpoint.
 func WaitAfter(name string, d time.Duration) Wait {
 	return Wait{Name: name, After: max(d, 1)}
 }
@@ -175,9 +176,9 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of w in which a Timer replaces each After. The due time of a timer comes from
-// the record asked if it has one for this name, else it is now plus After. At also returns asked
-// with the new due times added. The argument now is the current time of the store.
+// At returns a copy of w in which a Timer replaces each After. If the record asked has a due time
+// under the name of the timer, that time is used. Otherwise the due time is now plus After, and is
+// added to the returned record. The argument now is the current time of the store.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
@@ -293,7 +294,7 @@ func checkEach(waits []Wait, at string, depth int) error {
 	return nil
 }
 
-// walk calls visit for each leaf.
+// walk calls the function visit for each leaf.
 func (w Wait) walk(visit func(Wait)) {
 	if w.Kind().Leaf() {
 		visit(w)

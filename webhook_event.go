@@ -12,9 +12,10 @@ const EventWebhookTest EventType = "webhook.test"
 // WebhookEvent is an event type that webhooks can receive.
 type WebhookEvent struct {
 	Type EventType
-	// Members are the members that a delivery contains. It maps their names in the log to their names
-	// in the delivery. In a delivery, kind and status are those of the execution. Members that can
-	// contain text of a conversation, such as a prompt or an answer, are not in the map.
+	// Members has the members that a delivery contains. Each key is the name of a member in the log,
+	// and the value is its name in the delivery. In a delivery, kind and status are those of the
+	// execution. Members that can contain text of a conversation, such as a prompt or an answer, are
+	// not in the map.
 	Members map[string]string
 }
 

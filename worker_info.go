@@ -69,8 +69,8 @@ type QueueInfo struct {
 	// Waiting is the number of executions and tasks that a worker could claim now. Tasks that wait for
 	// the concurrency limit of their key are not counted.
 	Waiting int `json:"waiting"`
-	// OldestAt is the time since which the oldest execution or task that Waiting counts has waited;
-	// nil if none is waiting. If Waiting is MaxQueueCount, an older one may exist.
+	// OldestAt is when the oldest of the executions and tasks that Waiting counts began to wait; nil
+	// if none is waiting. If Waiting is MaxQueueCount, an older one may exist.
 	OldestAt *Time `json:"oldestAt"`
 	// Running is the number of claimed executions and tasks.
 	Running int `json:"running"`

@@ -73,10 +73,10 @@ type Context interface {
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
 	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a model
-	// sees, in order. They are the pinned entries of the newest compaction, and the path from the first
-	// entry that the compaction keeps. So the cost of a call does not grow with the length of the
-	// conversation. ContextPath may also return the whole path. It commits pending entries first, so it
-	// blocks.
+	// sees, in order. They are the pinned entries of the newest compaction, and the path from the
+	// first entry that the compaction keeps. So the cost of a call does not grow with the length of
+	// the conversation. ContextPath may return more entries, up to the whole path; ContextOf builds
+	// the same context from them. It commits pending entries first, so it blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
@@ -109,11 +109,11 @@ type Context interface {
 	// commit. Tasks of equal kind and input are one task with one result, unless Instance
 	// distinguishes them.
 	Schedule(kind string, input any, opts ...TaskOption) Future
-	// Await waits until the tasks of the futures meet the condition how, and returns the state of each
-	// task. It blocks.
+	// Await waits until the tasks of the futures meet the given condition, such as All, and returns
+	// the state of each task. It blocks.
 	Await(how How, futures ...Future) ([]Result, error)
-	// Peek returns the state of a task without waiting for its end. A function that is entered again
-	// gets the same state as before, if a commit has followed the earlier call. Peek does not commit.
+	// Peek returns the state of a task without waiting for its end. If a commit follows the call, a
+	// function that is entered again gets the same state from Peek as before. Peek does not commit.
 	// It may only be called where methods that block may be called.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
@@ -134,9 +134,9 @@ type Context interface {
 	// next commit. Until the function is entered again, each combination of Name and Instance may be
 	// asked only once. If it is asked again, the error of the result is question_key_reused.
 	OpenQuestion(q Question) Asked
-	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns the
-	// question with its kind, subject, status and answer. It blocks. Errors: the error of a, and those
-	// of Ask except ErrExpired and ErrWithdrawn.
+	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns
+	// the question with its kind, subject, status and answer. It blocks. Errors: a.Err() if the
+	// question could not be asked, and the errors of Ask except ErrExpired and ErrWithdrawn.
 	AwaitQuestion(a Asked) (perdure.Question, error)
 	// Ask asks a question and waits for its answer. A denial is an answer. It blocks. Errors:
 	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for
@@ -176,10 +176,10 @@ type Context interface {
 	OnEnd(fn func(perdure.Status))
 }
 
-// Stream sends content to clients while it grows. The content is stored in the background. All of it is
-// stored before the next commit of the execution or, if a task streams it, before the end of the task's
-// attempt. Any goroutine may call the methods of a Stream. Methods that add text wait while too much
-// text has not been sent.
+// Stream sends content to clients while it grows. The content is stored in the background. All of
+// it is stored before the next commit of the execution or, if a task streams it, before the end of
+// the task's attempt. Any goroutine may call the methods of a Stream. Methods that add text wait
+// while too much earlier text is still unsent.
 type Stream interface {
 	// Text and Thinking append to the text and the thinking of the current message.
 	Text(s string)

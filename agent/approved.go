@@ -145,8 +145,8 @@ func (c *guardedTask) ask() error {
 	return c.judge() // the policies judge the changed input
 }
 
-// question returns the name of the question whether the task may run. Two equal tasks have a
-// question of the same name, also in different executions.
+// question returns the name of the question in which people decide whether the task may run. Equal
+// tasks have questions of the same name, even in different executions.
 func (c *guardedTask) question() (string, error) {
 	if c.settings.Key != "" {
 		return "approval:" + perdure.CallerTaskKey(uuid.Nil, c.kind, c.settings.Key), nil
@@ -165,8 +165,9 @@ func (c *guardedTask) cleared(s *TaskSettings) {
 	}
 }
 
-// distinct is a TaskOption. It distinguishes a task whose input a voter has changed from a task that
-// was scheduled with this input, because each of them has its own approval.
+// distinct is a TaskOption. If a voter has changed the input of the task, distinct adds the
+// question's id to the task's instance. So the task differs from one that was scheduled with the
+// changed input in the first place. Each of the two needs its own approval.
 func (c *guardedTask) distinct(s *TaskSettings) {
 	if c.edited && s.Key == "" {
 		s.Instance += "edited:" + c.clearance.Question.String()

@@ -35,8 +35,9 @@ func refundsOf(t *testing.T, answers map[string]client.AnswerRequest, code func(
 	return exampletest.Outcome(house.Wait(id)), runs
 }
 
-// TestAnEditedTaskIsATaskOfItsOwn checks that a task whose input a voter has changed differs from a
-// task that was scheduled with that input. Each of the two has its own approval.
+// TestAnEditedTaskIsATaskOfItsOwn checks two tasks that run with the same input. One was scheduled
+// with this input, and the other has it because a voter changed its input. They are different
+// tasks, and each has its own approval.
 func TestAnEditedTaskIsATaskOfItsOwn(t *testing.T) {
 	key := func(in string) string {
 		k, err := perdure.DefaultTaskKey(uuid.Nil, "refund", []byte(in), "")
@@ -68,8 +69,8 @@ func TestAnEditedTaskIsATaskOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestAGuardedTaskHasNoKeyTTL checks that a task that a policy guards cannot have a KeyTTL, because
-// it would then run again under the approval of the first task.
+// TestAGuardedTaskHasNoKeyTTL checks that a task that a policy guards cannot have a KeyTTL. With a
+// KeyTTL, a later task with the same key could run under the approval of the first one.
 func TestAGuardedTaskHasNoKeyTTL(t *testing.T) {
 	got, runs := refundsOf(t, nil, func(ctx agent.Context) ([]int, error) {
 		_, err := agent.Approved(ctx, "refund", 1, agent.Key("daily"), agent.KeyTTL(time.Hour))

@@ -82,7 +82,7 @@ type TaskContext interface {
 	// worker's next heartbeat. It counts as a call of Heartbeat.
 	Progress(v any)
 	// Heartbeat reports that the task's code is still running. A task with the option
-	// HeartbeatTimeout must call Heartbeat or Progress before each such time has passed.
+	// HeartbeatTimeout must call Heartbeat or Progress at least once in any period of that length.
 	Heartbeat()
 }
 

@@ -126,8 +126,8 @@ func ExampleHeartbeatTimeout() {
 	// Output: the task failed with timeout
 }
 
-// A task that is scheduled with the same key is the same task. It runs again if a checkpoint was
-// created later than KeyTTL after its end.
+// Tasks with the same key are one task with one result. If a checkpoint is created later than
+// KeyTTL after the end of the task, the key begins a new task.
 func ExampleKeyTTL() {
 	runs := 0 // number of runs of the task
 	count := agent.DefineTask("count", func(_ agent.TaskContext, _ any) (int, error) {

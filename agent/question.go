@@ -117,8 +117,8 @@ func (q Question) kind() perdure.QuestionKind {
 	return perdure.QuestionApproval
 }
 
-// encoded returns the value as JSON, and nil for a nil value. The parameter what is the name of the
-// question's field that contains the value, for the error.
+// encoded returns the value as JSON, and nil for a nil value. The value belongs to the question's
+// field with the name what, which an error contains.
 func encoded(what string, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil

@@ -240,8 +240,8 @@ func TestStepKeepsItsType(t *testing.T) {
 	}
 }
 
-// stepper is a Context that runs steps. If the field recorded is set, it returns that as the result
-// instead.
+// stepper is a Context that runs steps. If its field recorded is not nil, it runs no step, and
+// returns recorded as the result.
 type stepper struct {
 	agent.Context
 	recorded json.RawMessage

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Kinds returns the kinds of agents and tasks that workers of the org have registered. The argument of
-// selects kinds of agents or kinds of tasks; "" selects both.
+// Kinds returns the kinds that workers of the org have registered. KindAgent selects kinds of
+// agents, KindTask selects kinds of tasks, and "" selects both.
 func (c *Client) Kinds(ctx context.Context, of perdure.KindType) iter.Seq2[perdure.KindInfo, error] {
 	return catalog[perdure.KindInfo](ctx, c, "kinds", func(q url.Values) {
 		if of != "" {

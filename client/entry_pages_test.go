@@ -28,7 +28,8 @@ func entryServer(t *testing.T, pages int, end func(next string) string) (*Client
 	return c, asked
 }
 
-// entryOf returns an entry whose content ends like a page.
+// entryOf returns an entry whose content ends like a page: with a member nextCursor. The client
+// must not take it for the cursor of the page.
 func entryOf(n int) string {
 	return fmt.Sprintf(`{"id":"%s","content":{"text":"\"nextCursor\":\"77\"}","nextCursor":"77"}}`, idOf(n))
 }

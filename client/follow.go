@@ -37,8 +37,9 @@ func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.S
 	}
 }
 
-// resumed calls once, which reads a stream, and calls it again after each error that may be temporary.
-// It returns nil when once returns nil, or when the reader has left its loop.
+// resumed reads a stream with the function once. After each error that may be temporary, it pauses
+// and reads another stream. It returns nil when once returns nil, or when the reader has left its
+// loop.
 func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bool, err error)) error {
 	for tries := 0; ; tries++ {
 		got, err := once(ctx)
@@ -82,8 +83,9 @@ func (f *streamReader) once(ctx context.Context) (got bool, err error) {
 	}, f.take)
 }
 
-// events reads a stream of server-sent events. It calls take with each event; take returns io.EOF at
-// the end of the stream. got reports whether the stream delivered an event or its regular end.
+// events reads a stream of server-sent events, and passes each event to the function take. At the
+// end of the stream, take returns io.EOF. got reports whether the stream delivered an event or its
+// regular end.
 func (c *Client) events(ctx context.Context, r request, take func(Event) error) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

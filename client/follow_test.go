@@ -61,7 +61,8 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newLog returns a log of n tokens with a ping, and its end.
+// newLog returns a log of n events, one of which is a ping, and the end of the log. It also returns
+// the events that a reader of this log must receive.
 func newLog(n int) (items []string, want []string) {
 	for i := range n {
 		name, data := "token", fmt.Sprintf(`{"seq":%d,"data":"text %d"}`, i+1, i)
@@ -202,8 +203,8 @@ func TestFollowHeedsRetryAfterAndJitters(t *testing.T) {
 	}
 }
 
-// TestFollowEndsWhenItIsRefused checks that errors that another attempt cannot correct end Follow
-// without a pause.
+// TestFollowEndsWhenItIsRefused checks that Follow ends without a pause after an error that another
+// attempt cannot correct.
 func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		400: perdure.InvalidArgument, 401: perdure.Unauthenticated, 403: perdure.PermissionDenied, 404: perdure.NotFound,

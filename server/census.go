@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// censusEvery is how long the numbers of one count are used again. Metrics that are requested within that
-	// time cause no query.
+	// censusEvery is how long the result of one count is reused. Metrics that are requested within
+	// that time cause no query.
 	censusEvery = 5 * time.Second
 	// censusWithin is the timeout of one count of the store's rows.
 	censusWithin = 3 * time.Second
@@ -116,7 +116,8 @@ type queueLabels struct{ queue, work string }
 
 type queueValues struct{ pending, ready, age float64 }
 
-// byLabel returns the numbers of queues by the labels that the metrics have for those queues.
+// byLabel returns the values of the queue metrics by their labels. Queues that share a label are
+// combined into one value.
 func (c *census) byLabel(of store.Census) map[queueLabels]queueValues {
 	all := map[queueLabels]queueValues{}
 	for _, q := range of.Queues {

@@ -28,8 +28,8 @@ func hold(t *testing.T, data string, pid int) *os.File {
 	return file
 }
 
-// TestOwnWaitsForTheChildOfADeadOwner checks that a data directory can be owned although a child
-// process of the dead owner holds its lock for a moment.
+// TestOwnWaitsForTheChildOfADeadOwner checks that own waits if the owner of the data directory is
+// dead, but a child process of the owner still holds the lock for a moment.
 func TestOwnWaitsForTheChildOfADeadOwner(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {

@@ -40,8 +40,8 @@ type fleet struct {
 	hold func(agent.Context)
 }
 
-// newFleet runs n servers that exchange hints through nats, unless nats is "". Leaked goroutines
-// are checked after all tests.
+// newFleet runs n servers that exchange hints through nats, unless nats is "". After all tests,
+// TestMain checks that no goroutine remains.
 func newFleet(t *testing.T, n int, nats string) *fleet {
 	t.Helper()
 	return newFleetWith(t, n, nats, 0)
@@ -291,8 +291,8 @@ func (f *fleet) ended(at int, id uuid.UUID, s story) *perdure.Execution {
 	return x
 }
 
-// log returns an API that reads the log of an execution. at returns the number of the server for
-// each request.
+// log returns an API that reads the log of an execution. For each request, the function at returns
+// the number of the server that receives it.
 func (f *fleet) log(id uuid.UUID, at func() int) logtest.API {
 	return logtest.API{
 		URL: func() string { return "http://" + f.servers[at()].HTTPAddress() },

@@ -77,8 +77,8 @@ func TestPublicRoutesAreListed(t *testing.T) {
 	}
 }
 
-// request sends a request to a route of the table. names holds the values for the placeholders in
-// braces.
+// request sends a request to a route of the table. The map names has the values for placeholders in
+// the path, such as {id}.
 func (w *world) request(name, key string, names map[string]string) answer {
 	w.Helper()
 	return w.requestAs(name, routes[name], key, names)

@@ -148,8 +148,8 @@ var routes = map[string]route{
 	"GET /v1/models/{slug}":                                {needs: asClient},
 }
 
-// beside maps a pattern of the server to operations in routes, for patterns with other names than their
-// operations.
+// beside lists the patterns with which the server registers a route under another name than in the
+// map routes. It maps each of them to the operations in routes.
 var beside = map[string][]string{
 	"GET /{$}":                                   {"GET /"},
 	"/v1/stream/":                                {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},

@@ -107,7 +107,8 @@ func namingNothing() requestFiller {
 	return requestFiller{execution: uuid.New(), task: uuid.New(), entry: uuid.New(), blob: uuid.New(), claim: uuid.New(), taskClaim: uuid.New(), fence: 1, worker: uuid.New()}
 }
 
-// fill sets all members of a message. Of the members of a oneof, it sets only the one with the index place.
+// fill sets all members of a message. Of each oneof it sets only one member: the one with the index
+// place, or the last one if the oneof has fewer members.
 func (n requestFiller) fill(m protoreflect.Message, place int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {

@@ -117,7 +117,7 @@ func (w *remoteWorker) claim() perdure.AgentClaim {
 	return claims[0]
 }
 
-// start calls create, which creates an execution, and claims that execution.
+// start creates an execution with the function create, and claims it.
 func (w *remoteWorker) start(create func(context.Context) error) perdure.AgentClaim {
 	w.Helper()
 	_, err := w.d.Register(w.Context(), perdure.Registration{WorkerID: w.worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
@@ -213,8 +213,9 @@ func starting(s *server.Server) func(context.Context) error {
 	}
 }
 
-// TestAPayloadOverTheLimitIsRefusedAtOnce checks that a payload one byte over the limit is refused with
-// an error that contains both sizes. Of 64 MiB of content, at most 16 MiB are read before that.
+// TestAPayloadOverTheLimitIsRefusedAtOnce checks that a payload one byte over the limit is refused
+// with an error that contains both sizes. The worker offers 64 MiB of content, and at most 16 MiB
+// of it are read before the refusal.
 func TestAPayloadOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	const limit = 1 << 20
 	s, w := serve(t, limit)

@@ -63,7 +63,7 @@ func TestReadersGoFromServerToServer(t *testing.T) {
 	}
 }
 
-// again calls change repeatedly until stop is called or the test ends.
+// again calls the function change repeatedly until stop is called or the test ends.
 func (f *fleet) again(change func()) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -118,8 +118,8 @@ func TestSignalsWakeAgentsOfOtherServers(t *testing.T) {
 	}
 }
 
-// waiting waits until the execution waits for a signal and has none pending. It asks the server at the
-// index at.
+// waiting waits until the execution waits for a signal. The argument at is the index of the server
+// that it asks.
 func (f *fleet) waiting(at int, id uuid.UUID) {
 	f.t.Helper()
 	f.until("it waits for a signal", func() bool {
@@ -147,9 +147,9 @@ func (f *fleet) until(what string, done func() bool) {
 	}
 }
 
-// TestWorkersContinueAtAnotherServer cuts off the servers of the workers repeatedly, in turn, during
-// commits, uploads and streams. It checks that the workers continue at the other server, and that no
-// action is lost or repeated.
+// TestWorkersContinueAtAnotherServer repeatedly cuts the workers off from one server, then from the
+// other, during commits, uploads and streams. It checks that the workers continue at the other
+// server, and that no action is lost or repeated.
 func TestWorkersContinueAtAnotherServer(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.everywhere())
@@ -180,8 +180,8 @@ func TestWorkersContinueAtAnotherServer(t *testing.T) {
 	}
 }
 
-// TestWorkersLeaveAnUnresponsiveServer checks that a worker connects to the other server before its
-// lease ends if its server stops answering. The worker keeps the lease.
+// TestWorkersLeaveAnUnresponsiveServer checks a worker whose server stops answering. The worker
+// connects to the other server before its lease ends, and keeps the lease.
 func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 	const lease = 4 * time.Second
 	f := newFleetWith(t, 2, "", lease)

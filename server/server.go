@@ -111,9 +111,9 @@ type Config struct {
 	// it reports that it is not ready, so that a load balancer stops using it before connections
 	// are refused. 0 is no delay.
 	DrainDelay time.Duration
-	// Registerer registers the server's metrics. If it is nil, metrics are off unless OpsAddr is
-	// set, which then uses its own registry. If Registerer is also a Gatherer, as
-	// *prometheus.Registry is, OpsAddr serves all its metrics.
+	// Registerer registers the server's metrics. If it is nil, the server has metrics only if
+	// OpsAddr is set, and registers them in a registry of its own. If Registerer is also a Gatherer,
+	// as *prometheus.Registry is, OpsAddr serves all its metrics.
 	Registerer prometheus.Registerer
 	// TracerProvider creates spans of requests and writes. If it is nil, there are none.
 	TracerProvider trace.TracerProvider
@@ -274,7 +274,7 @@ func (s *Server) secured() (*tls.Config, error) {
 	return workers.forListener("h2"), nil
 }
 
-// fail ends the server after an error after which the store must not be written any more.
+// fail ends the server after an error that forbids further writes to the store.
 func (s *Server) fail(err error) {
 	select {
 	case s.fatal <- err:
@@ -286,8 +286,8 @@ func (s *Server) fail(err error) {
 // data directory releases the worker's leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read content that only a worker stores, even if the worker does
-// not run. Calling end stops that.
+// ServeContents lets clients of an org read content that only a worker stores, even if the worker
+// does not run. The returned function ends this.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.Homes().ServeContents(org, worker, source)
 }

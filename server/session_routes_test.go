@@ -132,9 +132,9 @@ func TestASessionIsOverInTime(t *testing.T) {
 	}
 }
 
-// TestSessionsOfOthersAreUnknown checks which sessions a session can list and end. A session that was
-// signed in with the data directory's token can list orgs and read every org. Keys of other orgs, and
-// the org's key of the role client, can neither see nor end sessions that are not their own.
+// TestSessionsOfOthersAreUnknown checks that API keys of other orgs, and a key of the same org with
+// the role client, neither see nor end sessions that others have signed in. A session that was
+// signed in with the data directory's token can list orgs and read every org.
 func TestSessionsOfOthersAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	token, acme := w.signIn(w.Token()), w.signIn(w.keys["acme admin"])

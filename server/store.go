@@ -16,8 +16,8 @@ func (c *Config) shared() bool {
 	return scheme == "postgres" || scheme == "postgresql"
 }
 
-// openStore opens the store that c names. It calls fatal when the store must not be written any
-// more. observer is notified of the committers' actions; it may be nil.
+// openStore opens the store that c names. After an error that forbids further writes to the store,
+// the function fatal is called. observer is notified of the committers' actions; it may be nil.
 func openStore(ctx context.Context, c Config, observer *store.Observer, fatal func(error)) (store.Store, error) {
 	if c.StorePlain {
 		c.Logger.Warn("the store runs without its optimizations, as --store-plain asks for")

@@ -129,8 +129,8 @@ func RestoreStore(ctx context.Context, backup, file string, replace bool) (err e
 	return sqlite.Restore(ctx, backup, file, replace)
 }
 
-// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and calls the function found for
-// each fault. Servers may use the store at the same time.
+// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and passes each fault to
+// found. Servers may use the store at the same time.
 func CheckStore(ctx context.Context, store string, told func(CheckResult), found func(CheckFinding)) (CheckResult, error) {
 	look, err := openReadOnlyStore(ctx, store)
 	if err != nil {

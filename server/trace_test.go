@@ -175,8 +175,8 @@ func (g *cutDispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.
 }
 
 // TestTraceContinuesAfterALostWorker checks that another worker continues in the same trace after a
-// worker is lost during a tool call, with a link to a span of that trace. One lost lease of a task is
-// counted. Log lines name their execution.
+// worker is lost during a tool call. The spans of the claims have links to spans of that trace. One
+// lost lease of a task is counted. Log lines name their execution.
 func TestTraceContinuesAfterALostWorker(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	eachStore(t, func(t *testing.T, c server.Config) {

@@ -109,9 +109,10 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 	})
 }
 
-// atEveryPoint runs the scenario once for each write and each fate in fates (the fault at that
-// write), until a run has no further write. If all is false, only commits and ends of attempts count
-// as writes. It returns the findings, and stops when it has as many as the constant shown.
+// atEveryPoint runs the scenario with each fault in fates at the first write, then with each at the
+// second, and so on, until a run has no further write. If all is false, only commits and ends of
+// attempts count as writes. It returns the findings, and stops when it has as many as the constant
+// shown.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
 	want, found := undisturbed(t, s)

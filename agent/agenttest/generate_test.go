@@ -36,8 +36,8 @@ func writer(model perdure.ModelConfig) agent.Definition {
 	})
 }
 
-// TestGenerate checks that an agent of any kind gets each answer of the model once, under every fault
-// that agenttest injects, and that the model receives the messages that the agent sends.
+// TestGenerate checks that an agent of any kind gets each answer of the model once, and that the
+// model receives the agent's messages. This holds under every fault that agenttest injects.
 func TestGenerate(t *testing.T) {
 	dir := t.TempDir()
 	script := "turn\n  expect Outline a text about snow\n  text One, two.\n  usage in=10 out=5\nturn\n  expect Now write it\n  text It snows.\n  usage in=20 out=5\n"

@@ -99,8 +99,8 @@ func (w *world) kindOf(id uuid.UUID) string {
 	return w.kinds[id]
 }
 
-// committed records the signals that the stored commit c has taken, and the kinds of the tasks that its
-// reply claims.
+// committed records the signals that the stored commit c has taken, and the kinds of the tasks that
+// the worker has claimed with the commit.
 func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
 	w.learn(reply.Claims)
 	w.mu.Lock()

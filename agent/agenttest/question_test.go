@@ -63,7 +63,8 @@ func TestAnAgentAsks(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestDeniedAndExpiredQuestions checks questions that are denied, stay open or expire.
+// TestDeniedAndExpiredQuestions checks questions that are denied, and a question that stays open
+// because nobody answers it.
 func TestDeniedAndExpiredQuestions(t *testing.T) {
 	denied := func(q perdure.Question) *perdure.Answer {
 		if q.Key == "version" {

@@ -293,7 +293,9 @@ func (w *world) rest(ctx context.Context, x *perdure.Execution, c *runProgress, 
 	rest := w.MaxVirtual - w.elapsed()
 	sooner := func(d time.Duration) { rest = min(rest, max(d, latency)) }
 	if x.Status != perdure.StatusWaiting || x.Wait.Reason() == "task" {
-		// Timeouts that the test cannot see are noticed with a small delay.
+		// The test does not know the timeouts of the work that is running. It looks again after a
+		// fraction of the time for which workers have been quiet, and so notices a timeout slightly
+		// late.
 		sooner(max(least, now.Sub(c.quiet)/part))
 	}
 	if !deadline.IsZero() {

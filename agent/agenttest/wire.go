@@ -36,8 +36,8 @@ type write struct {
 	stale func() bool
 }
 
-// send delivers the write c with the fault that the plan has for it. If a write is stored although the
-// lease is lost, it records a fault of the run.
+// send delivers the write c with the fault that the plan injects there. If the server stores a
+// write of a worker that has lost its lease, send notes this as a fault of the run.
 func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error) {
 	time.Sleep(latency)
 	defer l.w.poke()
@@ -118,8 +118,8 @@ func (l *wire) claimed() {
 	}
 }
 
-// poll calls ask, which polls the server. If the worker may receive no work, poll only waits until ctx
-// ends.
+// poll polls the server with the function ask. If the worker may receive no work, poll only waits
+// until ctx ends.
 func poll[T any](ctx context.Context, l *wire, ask func(context.Context) ([]T, error)) ([]T, error) {
 	if l.dead.Load() || l.cut.Err() != nil {
 		<-ctx.Done()

@@ -179,6 +179,31 @@ func TestChatSaysWhatCompactionDid(t *testing.T) {
 	s.ends(4)
 }
 
+// TestChatThatIsLeftAtWorkSaysHowToContinue checks that /quit while the turn works prints how to continue the
+// run. If the worker ends with the chat, perdure tail is not among the commands; otherwise it is.
+func TestChatThatIsLeftAtWorkSaysHowToContinue(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	dir := t.TempDir()
+	write(t, dir, "s", "pace 20ms\nturn\n  text "+strings.Repeat("many words ", 500)+"\nturn\n  text Hello again.\n")
+	left := func() (id, text string) {
+		t.Helper()
+		s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "x")
+		s.shows("many words")
+		s.enter("/quit")
+		text = s.ends(4)
+		return runLine.FindStringSubmatch(text)[1], text
+	}
+	id, text := left()
+	if !strings.Contains(text, "the run stops here and is kept\n") || !strings.Contains(text, "go on with it:  perdure chat "+id+"\n") || strings.Contains(text, "perdure tail") {
+		t.Errorf("it does not say how to continue:\n%s", text)
+	}
+	serveDev(t, dir)
+	id, text = left()
+	if !strings.Contains(text, "the run goes on at the server\n") || !strings.Contains(text, "watch it:       perdure tail "+id+"\n") || !strings.Contains(text, "perdure chat "+id+"\n") {
+		t.Errorf("it does not say how to continue:\n%s", text)
+	}
+}
+
 // TestChatRetriesAFailedTurn checks that the chat reports a failure of the model, and that /retry calls
 // the model again.
 func TestChatRetriesAFailedTurn(t *testing.T) {

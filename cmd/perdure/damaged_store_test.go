@@ -140,6 +140,51 @@ func TestDamageEndsTheServer(t *testing.T) {
 	}
 }
 
+// TestUnusableDatabaseFilesAreNamed checks that each command that opens the data directory names the database
+// file that is damaged, or that belongs to another program, and says what to do. The file of another program is
+// left as it is.
+func TestUnusableDatabaseFilesAreNamed(t *testing.T) {
+	commands := [][]string{
+		{"runs"},
+		{"show", "last"},
+		{"runs", "prune", "--older-than", "0"},
+		{"run", "--model", "scripted/s", "go"},
+		{"store", "check"},
+		{"dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"},
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "d", "perdure.db")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	start := func(args ...string) *program { // the folder has no store whose invariants can be checked
+		audited.Store(dir, true)
+		return launch(t, dir, args...)
+	}
+	write(t, dir, "d/perdure.db", strings.Repeat("this is no database ", 1000))
+	for _, args := range commands {
+		start(args...).wantEnd(1, "the database is damaged", path, "perdure store restore --replace FILE", "perdure store check FILE")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE mine (a)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range commands {
+		start(args...).wantEnd(2, path+" is the database of another program", "another data directory")
+	}
+	var tables string
+	if err := db.QueryRowContext(t.Context(), "SELECT group_concat(name) FROM sqlite_schema").Scan(&tables); err != nil || tables != "mine" {
+		t.Errorf("the other program's database has the tables %s, %v", tables, err)
+	}
+}
+
 // TestInvalidTimeOfTheCheckIsRefused checks that an invalid value of --check is refused.
 func TestInvalidTimeOfTheCheckIsRefused(t *testing.T) {
 	dir := t.TempDir()

@@ -43,7 +43,8 @@ func TestErrorsShowTheFieldsOfASchema(t *testing.T) {
 	}
 	example := append(fields, "example: perdure start parcel "+value)
 	launch(t, dir, "start", "parcel", `{"article":"text"}`, "--detach").wantEnd(0) // succeeds once the worker has registered
-	refused([]string{"KIND is missing", "the registered kinds are:\n    parcel\n", "example: perdure start parcel " + value}, "start")
+	refused([]string{"KIND is missing", "the registered kinds are:\n    parcel\n    react-agent     the built-in agent; perdure run \"...\" starts it\n", "example: perdure start parcel " + value}, "start")
+	refused([]string{"did you mean parcel?", "the registered kinds are:\n    parcel\n    react-agent "}, "start", "parcl", "1")
 	refused(append(example, "the input of parcel is missing"), "start", "parcel")
 	refused(append(example, "the value is no JSON: {x (invalid character"), "start", "parcel", "{x")
 	refused(append(example, "the input does not fit parcel: missing property 'article'"), "start", "parcel", `{"speed":"slow"}`)

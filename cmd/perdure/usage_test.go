@@ -76,6 +76,18 @@ func TestUsageErrorsNameWhatIsWrong(t *testing.T) {
 		{[]string{"keys", "create"}, []string{"NAME is missing", "perdure keys create --role worker build-machine"}},
 		{[]string{"keys", "create", "x", "--role"}, []string{"flag needs an argument: --role", "usage:   perdure keys create NAME --role ROLE"}},
 		{[]string{"runs", "--limit", "x"}, []string{`"x"`, "usage:   perdure runs"}},
+		{[]string{"runs", "--limit", "0"}, []string{`"0" for "--limit"`, "from 1 to 1000", "usage:   perdure runs"}},
+		{[]string{"runs", "--limit", "-1"}, []string{"from 1 to 1000"}},
+		{[]string{"runs", "--limit", "1001"}, []string{"from 1 to 1000"}},
+		{[]string{"questions", "--limit", "0"}, []string{"from 1 to 1000"}},
+		{[]string{"grants", "--limit", "-1"}, []string{"from 1 to 1000"}},
+		{[]string{"audit", "-n", "0"}, []string{`for "-n, --limit"`, "at least 1"}},
+		{[]string{"webhooks", "deliveries", "x", "--limit", "0"}, []string{"at least 1"}},
+		{[]string{"bench", "--rounds", "0"}, []string{"at least 1"}},
+		{[]string{"bench", "hostile", "--orgs", "0"}, []string{"from 1 to 100"}},
+		{[]string{"dev", "--agents", "0"}, []string{"at least 1"}},
+		{[]string{"worker", "--tasks", "-1"}, []string{"at least 1"}},
+		{[]string{"server", "--payload-limit", "1025"}, []string{"from 1 to 1024"}},
 	} {
 		launch(t, dir, c.args...).wantEnd(setup.ExitUsage, c.want...)
 	}

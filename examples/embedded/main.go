@@ -37,7 +37,7 @@ func greet(ctx agent.Context, names []string) (string, error) {
 
 func shout(_ agent.TaskContext, name string) (string, error) { return strings.ToUpper(name), nil }
 
-// serve runs a server and a worker while use runs.
+// serve runs a server and a worker while the function use runs.
 func serve(ctx context.Context, data string, use func(context.Context, *client.Client) error) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s, err := server.Open(ctx, server.Config{Data: data, Logger: logger})

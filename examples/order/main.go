@@ -113,7 +113,8 @@ func fulfil(ctx agent.Context, in Order) (Outcome, error) {
 	return out, err
 }
 
-// say appends a message of the assistant to the conversation that the page of the order's run shows.
+// say appends an assistant's message to the conversation. People read it on the web page of the
+// run.
 func say(ctx agent.Context, text string) error {
 	parts := []perdure.Part{perdure.Text(text)}
 	_, err := ctx.Append(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: parts}}, agent.WithKey(text))

@@ -136,9 +136,9 @@ func flush(path string) error {
 func checkFile(ctx context.Context, path string) error {
 	c, err := connection.Open(ctx, path, connection.Reading)
 	if err != nil {
-		return damaged(err)
+		return damaged(path, err)
 	}
-	return errors.Join(check(ctx, c), c.Close())
+	return errors.Join(check(ctx, path, c), c.Close())
 }
 
 // renewEpoch sets a new epoch in the store at path. No other process may have the store open.

@@ -20,7 +20,7 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	case connection.IsBusy(err):
 		return connection.Unavailable(err, "the write-ahead log cannot be folded into the file while another process reads or writes it; end that process")
 	}
-	return damaged(err)
+	return damaged(path, err)
 }
 
 // reserveEnd follows the name of the database file in the name of the reserve's file.

@@ -40,7 +40,7 @@ func migrateTo(ctx context.Context, path string, files fs.FS) error {
 		return err
 	}
 	defer db.Close()
-	if err := relabel(ctx, db); err != nil {
+	if err := relabel(ctx, path, db); err != nil {
 		return err
 	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
@@ -60,20 +60,25 @@ func migrateTo(ctx context.Context, path string, files fs.FS) error {
 }
 
 const (
-	labelled   = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version')"
+	labelsOf   = "SELECT count(*) FILTER (WHERE name = 'goose_db_version'), count(*) FROM sqlite_schema WHERE type = 'table'"
 	versionsOf = "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < ?1) FROM goose_db_version"
 )
 
 // relabel deletes the rows of migrations before firstVersion from goose's table of versions. A file
 // that has such rows and is at firstVersion has the same tables as a new file after the first
-// migration. relabel returns an error if the file is older than firstVersion.
-func relabel(ctx context.Context, db *sql.DB) error {
-	var has bool
-	if err := db.QueryRowContext(ctx, labelled).Scan(&has); err != nil || !has {
+// migration. relabel returns an error if the file is older than firstVersion, or is the database of
+// another program.
+func relabel(ctx context.Context, path string, db *sql.DB) error {
+	var labels, tables int64
+	err := db.QueryRowContext(ctx, labelsOf).Scan(&labels, &tables)
+	switch {
+	case err == nil && labels == 0 && tables > 0:
+		return foreign(path)
+	case err != nil || labels == 0:
 		return err
 	}
 	var newest, older int64
-	err := db.QueryRowContext(ctx, versionsOf, firstVersion).Scan(&newest, &older)
+	err = db.QueryRowContext(ctx, versionsOf, firstVersion).Scan(&newest, &older)
 	switch {
 	case err != nil || newest == 0 || older == 0:
 		return err
@@ -82,6 +87,12 @@ func relabel(ctx context.Context, db *sql.DB) error {
 	}
 	_, err = db.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0 AND version_id < ?1", firstVersion)
 	return err
+}
+
+// foreign returns the error for a file that is the database of another program. Nothing may be written
+// into it.
+func foreign(path string) error {
+	return perdure.Errorf(perdure.InvalidArgument, "%s is the database of another program, and no store; move it away, or use another data directory", path)
 }
 
 // newestVersion returns the version of the tables that this program supports.

@@ -87,7 +87,8 @@ var _ store.Store = (*Store)(nil)
 // Open opens the database, checks it and migrates its tables. After a clean shutdown, the check
 // covers the header, the schema and the last pages; otherwise see Options.CheckBeside. Errors:
 // conflict if a newer version of the program has written the file, or if its rows were moved to
-// another store; internal if the file is damaged.
+// another store; internal if the file is damaged;
+// invalid_argument if it is the database of another program.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := finishReplacing(o.Path); err != nil {
@@ -126,7 +127,7 @@ func openLocked(ctx context.Context, o Options) (*Store, error) {
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, connection.FullStart(openFailure(o.Path, damaged(err))))
+		return nil, fmt.Errorf("open %s: %w", o.Path, connection.FullStart(openFailure(o.Path, damaged(o.Path, err))))
 	}
 	s, err := start(ctx, o, writer, reserve, sound)
 	if err != nil {
@@ -261,25 +262,31 @@ func startCommitter(ctx context.Context, o Options, writer *connection.Conn, res
 	return c, nil
 }
 
-// check runs SQLite's quick_check on the whole file. It returns an error with code internal if the
+// check runs SQLite's quick_check on the whole file at path. It returns an error with code internal if the
 // file is damaged.
-func check(ctx context.Context, c *connection.Conn) error {
+func check(ctx context.Context, path string, c *connection.Conn) error {
 	var verdict string
 	_, err := c.With(ctx).One("PRAGMA quick_check(1)", nil, &verdict)
 	if err == nil && verdict != "ok" {
-		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: errors.New(verdict)}
+		return damage(path, errors.New(verdict))
 	}
-	return damaged(err)
+	return damaged(path, err)
 }
 
-const damage = "the database is damaged; restore it from a backup"
+const damageText = "the database is damaged; restore it from a backup"
 
-// damaged converts an error of SQLite that means that the file is not an intact database to an error
-// with code internal. It returns other errors unchanged.
-func damaged(err error) error {
+// damage returns the error, with code internal, for the damaged file at path. The path is not in its
+// message, which clients of the API see.
+func damage(path string, err error) error {
+	return &perdure.Error{Code: perdure.Internal, Message: damageText, Err: fmt.Errorf("%s: %w", path, err)}
+}
+
+// damaged converts an error of SQLite that means that the file at path is not an intact database to an
+// error with code internal. It returns other errors unchanged.
+func damaged(path string, err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: err}
+		return damage(path, err)
 	}
 	return err
 }

@@ -22,7 +22,8 @@ type ReadOnly struct {
 }
 
 // OpenReadOnly opens the store at path for reading. Errors: not_found if there is no store, conflict
-// if its tables have another version than this program.
+// if its tables have another version than this program, internal if the file is damaged, invalid_argument
+// if it is the database of another program.
 func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
@@ -32,11 +33,11 @@ func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 	}
 	p, err := connection.OpenQuietPool(ctx, path)
 	if err != nil {
-		return nil, connection.Refusal(openFailure(path, err))
+		return nil, connection.Refusal(openFailure(path, damaged(path, err)))
 	}
 	l := &ReadOnly{Reader: read.New(base.Source{Tx: p.ReadRows, Clock: time.Now, Dialect: dialect}), pool: p}
 	err = p.Read(ctx, func(v connection.View) error {
-		if err := checkVersion(v); err != nil {
+		if err := checkVersion(v, path); err != nil {
 			return err
 		}
 		var epoch int64
@@ -45,7 +46,7 @@ func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(connection.Refusal(openFailure(path, damaged(err))), p.Close())
+		return nil, errors.Join(connection.Refusal(openFailure(path, damaged(path, err))), p.Close())
 	}
 	return l, nil
 }
@@ -55,8 +56,19 @@ func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 func (l *ReadOnly) Epoch() uint64 { return l.epoch }
 
 // checkVersion returns an error if the tables have another version than this program, which cannot
-// read them.
-func checkVersion(v connection.View) error {
+// read them, or if the file at path is the database of another program.
+func checkVersion(v connection.View, path string) error {
+	var labels, tables int64
+	if _, err := v.One(labelsOf, nil, &labels, &tables); err != nil {
+		return err
+	}
+	switch {
+	case labels > 0:
+	case tables > 0:
+		return foreign(path)
+	default:
+		return perdure.Errorf(perdure.NotFound, "there is no store at %s: the file has no tables", path)
+	}
 	var has int64
 	if _, err := v.One("SELECT max(version_id) FROM goose_db_version", nil, &has); err != nil {
 		return err

@@ -144,7 +144,7 @@ func (s *soundness) run(ctx context.Context) {
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	c, err := connection.Open(ctx, s.path, connection.Reading, "query_only(1)", "cache_size(-256)")
 	if err != nil {
-		return damaged(err)
+		return damaged(s.path, err)
 	}
 	c.GiveWay()
 	read := func(ctx context.Context, f func(pagecheck.Snapshot) error) error {
@@ -157,7 +157,7 @@ func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context
 	err = how(file, ctx)
 	var found *pagecheck.Damage
 	if errors.As(err, &found) || ctx.Err() == nil && connection.IsBroken(err) {
-		err = &perdure.Error{Code: perdure.Internal, Message: damage, Err: err}
+		err = damage(s.path, err)
 	}
 	return errors.Join(err, c.Close())
 }

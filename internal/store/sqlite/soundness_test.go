@@ -145,7 +145,7 @@ func TestDamageIsFoundBeside(t *testing.T) {
 				t.Fatal(err)
 			}
 			mend := spoil(t, path, name)
-			if s, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Internal) || !strings.Contains(err.Error(), damage) {
+			if s, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Internal) || !strings.Contains(err.Error(), damageText) {
 				t.Errorf("who waits for the check gets %v", err)
 				if err == nil {
 					s.Close()
@@ -160,7 +160,7 @@ func TestDamageIsFoundBeside(t *testing.T) {
 				t.Errorf("a read before the check gives %v", err)
 			}
 			goOn()
-			if err := <-found; !perdure.IsCode(err, perdure.Internal) || !strings.Contains(err.Error(), damage) || !strings.Contains(err.Error(), "page ") {
+			if err := <-found; !perdure.IsCode(err, perdure.Internal) || !strings.Contains(err.Error(), damageText) || !strings.Contains(err.Error(), "page ") {
 				t.Errorf("the check finds %v", err)
 			}
 			if err := begin(t, s, uuid.New(), nil); !perdure.IsCode(err, perdure.Unavailable) {

@@ -42,8 +42,8 @@ func newEntryToProto(e perdure.NewEntry) *perdurev1.NewEntry {
 	return m
 }
 
-// NewEntryFromProto converts an entry to append from its message. The content is the one in m itself; a
-// blob in the entry inside m is ignored. Errors: invalid_argument.
+// NewEntryFromProto converts the message of an entry that a commit appends. It takes the content
+// from m itself, and ignores a blob in the entry inside m. Errors: invalid_argument.
 func NewEntryFromProto(m *perdurev1.NewEntry) (perdure.NewEntry, error) {
 	return decode(m, (*decoder).newEntry)
 }

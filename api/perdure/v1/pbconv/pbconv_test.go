@@ -18,8 +18,9 @@ import (
 )
 
 // roundTrip checks that values of D are unchanged after conversion to M, encoding, decoding and
-// conversion back. It checks one value with all fields set, and values with random fields. The
-// parameter stays is nil, or a function that clears the fields that messages omit.
+// conversion back. It checks one value with all fields set, and values with random fields. If
+// messages omit some fields of D, the function stays clears them before the conversion; otherwise
+// it is nil.
 func roundTrip[D any, M proto.Message](t *testing.T, to func(D) M, from func(M) (D, error), stays func(*D)) {
 	t.Helper()
 	check := func(t interface{ Fatalf(string, ...any) }, f pbconvtest.Filler) {

@@ -13,7 +13,7 @@ import (
 )
 
 func newAuditCommand(a *setup.App) *cobra.Command {
-	limit := 50
+	var limit int
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Show who changed keys, definitions, retention and the org", GroupID: "keep", Args: cobra.NoArgs,
 		Example: "  perdure audit\n  perdure audit --limit 200 --json",
@@ -21,9 +21,6 @@ func newAuditCommand(a *setup.App) *cobra.Command {
 what, from where, and its hash before and after (of retention only after). Only an
 admin may.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return setup.NewUsageError("--limit must be at least 1", "")
-			}
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
 				records := []perdure.AuditRecord{}
 				for r, err := range conn.Audit(cmd.Context()) {
@@ -38,7 +35,7 @@ admin may.`,
 			})
 		},
 	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "how many at most")
+	setup.CountFlag(cmd.Flags(), &limit, "limit", "n", 50, 1, setup.Unbounded, "how many at most")
 	a.JSONFlag(cmd)
 	return cmd
 }

@@ -39,9 +39,6 @@ resend" sends it. Deliveries are kept for 7 days. --json shows the answers' text
 			if status != "" && !slices.Contains(statuses, status) {
 				return setup.NewUsageError(fmt.Sprintf("--status %q is unknown", status), "it is pending, delivered or dead")
 			}
-			if limit < 1 {
-				return setup.NewUsageError("--limit must be at least 1", "")
-			}
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
 				all := []*perdure.Delivery{}
 				for d, err := range conn.Deliveries(cmd.Context(), id, perdure.DeliveryStatus(status)) {
@@ -57,7 +54,7 @@ resend" sends it. Deliveries are kept for 7 days. --json shows the answers' text
 		},
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only those with this status: pending, delivered or dead")
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	setup.CountFlag(cmd.Flags(), &limit, "limit", "", 50, 1, setup.Unbounded, "how many at most")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses, cobra.ShellCompDirectiveNoFileComp))
 	a.JSONFlag(cmd)
 	return cmd

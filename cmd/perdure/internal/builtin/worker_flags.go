@@ -74,7 +74,7 @@ func (w *Worker) secretPaths(data string) []string {
 // --drain.
 func (w *Worker) LimitFlags(cmd *cobra.Command, drain time.Duration) {
 	f := cmd.Flags()
-	f.IntVar(&w.Agents, "agents", 50, "how many runs work at once")
-	f.IntVar(&w.Tasks, "tasks", 20, "how many model calls and tools work at once")
+	setup.CountFlag(f, &w.Agents, "agents", "", 50, 1, setup.Unbounded, "how many runs work at once")
+	setup.CountFlag(f, &w.Tasks, "tasks", "", 20, 1, setup.Unbounded, "how many model calls and tools work at once")
 	f.DurationVar(&w.Drain, "drain", drain, "how long work may take to end when the worker is stopped")
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,12 +39,26 @@ func messageParts(root, text string) ([]perdure.Part, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the image was not read, and the message was not sent: %w", err)
 		}
-		parts = append(parts, perdure.Part{Type: perdure.PartImage, MimeType: mime, Data: base64.StdEncoding.EncodeToString(image)})
+		part := perdure.Part{Type: perdure.PartImage, MimeType: mime, Data: base64.StdEncoding.EncodeToString(image)}
+		if err := checkImage(part); err != nil {
+			return nil, fmt.Errorf("%s %w; the message was not sent", path, err)
+		}
+		parts = append(parts, part)
 	}
 	if len(parts) == 1 {
 		return nil, nil
 	}
 	return parts, perdure.CheckUserParts("parts", parts)
+}
+
+// checkImage returns an error that says what is wrong with an image, in words that can follow its path.
+func checkImage(image perdure.Part) error {
+	err := perdure.CheckUserParts("parts", []perdure.Part{image})
+	var coded *perdure.Error
+	if errors.As(err, &coded) && len(coded.Fields) > 0 {
+		return errors.New(coded.Fields[0].Message)
+	}
+	return err
 }
 
 // pathWords splits a text into words. Terminals insert the path of a dropped file in quotes, or with a

@@ -28,6 +28,11 @@ func TestMessagesHaveTheImagesThatTheyName(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "no.png"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for name, content := range map[string][]byte{"cut.png": picture.Bytes()[:picture.Len()-9], "is-a.gif": picture.Bytes()} {
+		if err := os.WriteFile(filepath.Join(root, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Mkdir(filepath.Join(root, "folder.png"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +55,13 @@ func TestMessagesHaveTheImagesThatTheyName(t *testing.T) {
 			t.Errorf("%q is %+v", text, parts)
 		}
 	}
-	for _, text := range []string{"@missing.png", "no.png", "folder.png"} {
-		if parts, err := messageParts(root, text); err == nil {
-			t.Errorf("%q is accepted: %d parts", text, len(parts))
+	for name, want := range map[string]string{
+		"missing.png": "no such file", "no.png": " is no png, jpeg, gif or webp image", "folder.png": " is no file",
+		"cut.png": " is not a whole image", "is-a.gif": ", but the data is image/png",
+	} {
+		parts, err := messageParts(root, "a.png and @"+name)
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(root, name)) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "parts[") {
+			t.Errorf("%s gives %d parts, %v", name, len(parts), err)
 		}
 	}
 }

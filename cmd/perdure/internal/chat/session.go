@@ -120,7 +120,7 @@ func (s *session) run(ctx context.Context, first Target) error {
 	case errors.Is(cause, errInputEnd):
 		last.View = terminal.NewTextView(s.Streams, s.ServerFlags)
 		_ = s.Stdout.Linef("")
-		return last.ShowResult(ctx)
+		return last.ShowLeft(ctx)
 	}
 	return err
 }

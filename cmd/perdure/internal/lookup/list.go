@@ -45,7 +45,7 @@ run is one line, with why it failed in the last column. --json has all fields.`,
 		},
 	}
 	flags.Add(cmd.Flags())
-	cmd.Flags().IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
+	setup.CountFlag(cmd.Flags(), &o.Limit, "limit", "", 20, 1, 1000, "how many at most, to 1000")
 	cmd.Flags().StringVar(&o.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
 	return cmd

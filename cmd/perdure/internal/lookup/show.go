@@ -20,7 +20,7 @@ func NewShowCommand(a *setup.App) *cobra.Command {
 	var call, as string
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a run with its conversation", GroupID: "runs",
-		Long:    "Shows a run of any agent: its conversation from the start, and what it used; of an agent\nof your own also input, tasks, signals, waits and output. ID may be \"last\".\nWith --call it shows a model call with its request, and with --as the request as a\nprovider gets it, without the key.",
+		Long:    "Shows a run of any agent: its conversation from the start, and what it used; of an agent\nof your own also input, tasks, signals, waits and output. ID may be \"last\".\nIn a terminal the first 10 lines of a tool's result are shown, in a pipe all of them.\nWith --call it shows a model call with its request, and with --as the request as a\nprovider gets it, without the key.",
 		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status\n  perdure show last --call last --as anthropic | jq",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,6 +118,7 @@ func FetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution
 
 func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID, work terminal.Work, h hold) error {
 	v := terminal.NewTextView(a.Streams, a.ServerFlags)
+	v.Results = terminal.ResultLimit{All: a.Stdout.Columns() == 0, Remedy: "perdure show " + x.ID.String() + a.ServerFlags + " | less"}
 	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, heldStatus(x, h), x.CreatedAt.Local().Format(terminal.TimeFormat)))
 	if x.Kind != perdure.ReactKind {
 		v.Work(work)

@@ -106,11 +106,12 @@ func printCall(a *setup.App, m *client.ModelCall) error {
 		line("system prompt", "%s, not shown", terminal.Bytes(int64(m.SystemPromptBytes)))
 	}
 	if m.SystemPrompt != "" {
-		_ = a.Stdout.Linef("\nsystem\n%s", m.SystemPrompt)
+		_ = a.Stdout.Linef("\nsystem")
+		_ = a.Stdout.Indented("  ", m.SystemPrompt)
 	}
 	for _, said := range m.Messages {
 		_ = a.Stdout.Linef("\n%s", string(said.Role))
-		_ = a.Stdout.Linef("%s", partsText(said))
+		_ = a.Stdout.Indented("  ", partsText(said))
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ after 30 days, unless the answer named another time.`,
 	f := cmd.Flags()
 	f.StringVar(&run, "run", "", "only those of the run with this id, or \"last\"")
 	_ = cmd.RegisterFlagCompletionFunc("run", lookup.Complete(a))
-	f.IntVar(&page.Limit, "limit", 50, "how many at most, to 1000")
+	setup.CountFlag(f, &page.Limit, "limit", "", 50, 1, 1000, "how many at most, to 1000")
 	f.StringVar(&page.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
 	cmd.AddCommand(newRevokeGrantCommand(a))

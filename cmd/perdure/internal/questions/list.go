@@ -43,7 +43,7 @@ it. --watch prints the open questions, and then each that is asked or decided.`,
 	f.StringVar(&l.kind, "kind", "", "only those of this kind, like approval, input or choice")
 	f.StringVar(&l.run, "run", "", "only those of the run with this id, or \"last\"")
 	_ = cmd.RegisterFlagCompletionFunc("run", lookup.Complete(a))
-	f.IntVar(&l.page.Limit, "limit", 50, "how many at most, to 1000")
+	setup.CountFlag(f, &l.page.Limit, "limit", "", 50, 1, 1000, "how many at most, to 1000")
 	f.StringVar(&l.page.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
 	cmd.AddCommand(newLinkCommand(a))

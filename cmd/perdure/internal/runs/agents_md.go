@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -103,6 +104,19 @@ func planTools(names []string) []string {
 	return kept
 }
 
+// reportLeftOut says which of the tools that --tools or a definition names are left out because of --plan.
+func (r *RunCommand) reportLeftOut(names, kept []string) {
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(kept, name) })
+	if len(left) == 0 {
+		return
+	}
+	rest := "the model may use " + strings.Join(kept, ", ")
+	if len(kept) == 0 {
+		rest = "the model has no tools"
+	}
+	_ = r.Stderr.Linef("perdure: --plan leaves out %s, which can change things; %s", strings.Join(left, ", "), rest)
+}
+
 // instruct sets the system prompt and the tools of the request as the flags say. d is the definition
 // of the run, nil if there is none.
 func (r *RunCommand) instruct(conn *connection.Conn, q *client.StartRequest, d *perdure.Definition) error {
@@ -130,6 +144,9 @@ func (r *RunCommand) instruct(conn *connection.Conn, q *client.StartRequest, d *
 	}
 	if names != nil {
 		kept := planTools(*names)
+		if d != nil || r.agent.Given("tools") {
+			r.reportLeftOut(*names, kept)
+		}
 		q.Tools = &kept
 	}
 	return nil

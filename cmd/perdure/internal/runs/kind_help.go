@@ -83,25 +83,24 @@ func (s *startCommand) explainInput(ctx context.Context, c *client.Client, q cli
 
 // errNoKind returns the error of perdure start without a kind.
 func (s *startCommand) errNoKind(cmd *cobra.Command) error {
-	remedy := setup.UsageOf(cmd)
+	remedy := builtinText + "\n" + setup.UsageOf(cmd)
 	running(cmd.Context(), s.App, func(ctx context.Context, c *client.Client) {
-		if kinds := startableKinds(ctx, c); len(kinds) > 0 {
+		kinds := startableKinds(ctx, c)
+		remedy = kindsText(kinds) + "\n" + setup.UsageOf(cmd)
+		if len(kinds) > 0 {
 			remedy = kindsText(kinds) + "\nusage: " + cmd.UseLine() + "\n" + exampleStart(kinds[0])
 		}
 	})
 	return setup.NewUsageError("KIND is missing: the kind of agent to start", remedy)
 }
 
-// explainKind returns the error of perdure start for an unknown kind. The error names the registered
-// kind with the most similar name, or otherwise all registered kinds.
+// explainKind returns the error of perdure start for an unknown kind. The error lists the registered kinds,
+// and names first the one with the most similar name.
 func (s *startCommand) explainKind(ctx context.Context, c *client.Client, name string, wrong error) error {
 	kinds := startableKinds(ctx, c)
-	if len(kinds) == 0 {
-		return setup.NewUsageError(misfit(wrong, "kind"), "start the worker that registers it; perdure workers lists those that are connected")
-	}
-	remedy := kindsText(kinds)
-	if near := setup.Nearest(name, kindNames(kinds)); len(near) > 0 {
-		remedy = "did you mean " + terminal.Inline(strings.Join(near, " or ")) + "?"
+	remedy := "start the worker that registers it; perdure workers lists those that are connected\n" + kindsText(kinds)
+	if near := setup.Nearest(name, append(kindNames(kinds), perdure.ReactKind)); len(near) > 0 {
+		remedy = "did you mean " + terminal.Inline(strings.Join(near, " or ")) + "?\n" + kindsText(kinds)
 	}
 	return setup.NewUsageError(misfit(wrong, "kind"), remedy)
 }
@@ -127,12 +126,16 @@ func kindNames(kinds []perdure.KindInfo) (names []string) {
 	return names
 }
 
+// builtinText says how the built-in agent is started.
+const builtinText = `perdure run "..." starts the built-in agent, ` + perdure.ReactKind
+
+// kindsText lists the registered kinds, and after them the built-in one.
 func kindsText(kinds []perdure.KindInfo) string {
-	rows := make([][2]string, 0, len(kinds))
+	rows := make([][2]string, 0, len(kinds)+1)
 	for _, kind := range kinds {
 		rows = append(rows, [2]string{kind.Kind, kind.Description})
 	}
-	return "the registered kinds are:\n" + listText(rows)
+	return "the registered kinds are:\n" + listText(append(rows, [2]string{perdure.ReactKind, `the built-in agent; perdure run "..." starts it`}))
 }
 
 func exampleStart(kind perdure.KindInfo) string {

@@ -21,12 +21,14 @@ func newPruneCommand(a *setup.App) *cobra.Command {
 	var r client.PruneRequest
 	var status []string
 	var definition string
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Delete ended runs, by age or by the retention policies",
 		Long: `Deletes ended runs that are older than --older-than, with their conversations,
 tasks and logs. Without --older-than it applies the retention policies of the org
 and of definitions, which may also delete old checkpoints and logs. A run that has
-not ended is never deleted. --dry-run counts what would be deleted.`,
+not ended is never deleted. --dry-run counts what would be deleted. In a terminal the
+command shows this count and asks before it deletes.`,
 		Example: `  perdure runs prune --dry-run --older-than 30d
   perdure runs prune --older-than 30d --status failed,cancelled`,
 		Args: cobra.NoArgs,
@@ -45,7 +47,18 @@ not ended is never deleted. --dry-run counts what would be deleted.`,
 				}
 				r.DefinitionID = &id
 			}
-			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error { return prune(cmd.Context(), a, conn.Client, r) })
+			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
+				if !yes && !r.DryRun && terminal.IsTerminal(a.Stdin) {
+					if ok, err := confirmPrune(cmd.Context(), a, conn.Client, r); err != nil || !ok {
+						return err
+					}
+				}
+				all, err := prune(cmd.Context(), a, conn.Client, r)
+				if err != nil {
+					return err
+				}
+				return printPruned(a, all)
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -53,23 +66,44 @@ not ended is never deleted. --dry-run counts what would be deleted.`,
 	flags.BoolVar(&r.DryRun, "dry-run", false, "count what would go, and change nothing")
 	flags.StringSliceVar(&status, "status", nil, "only those that ended so: completed, failed, cancelled")
 	flags.StringVar(&definition, "definition", "", "only those that started from the definition of this id")
+	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	a.JSONFlag(cmd)
 	return cmd
 }
 
-// prune repeats the request until nothing is left, and shows the progress.
-func prune(ctx context.Context, a *setup.App, c *client.Client, r client.PruneRequest) error {
-	var all client.PruneReport
+// confirmPrune shows what the request would delete, and asks the user to confirm it. It asks nothing if there
+// is nothing to delete.
+func confirmPrune(ctx context.Context, a *setup.App, c *client.Client, r client.PruneRequest) (bool, error) {
+	r.DryRun = true
+	all, err := prune(ctx, a, c, r)
+	if err != nil {
+		return false, err
+	}
+	lines := prunedLines(all)
+	if len(lines) == 0 {
+		return true, nil
+	}
+	for _, line := range lines {
+		if err := a.Stderr.Linef("%s", line); err != nil {
+			return false, err
+		}
+	}
+	return confirm(ctx, a, "delete this?")
+}
+
+// prune repeats the request until nothing is left, and shows the progress. It returns the sum of the
+// reports.
+func prune(ctx context.Context, a *setup.App, c *client.Client, r client.PruneRequest) (all client.PruneReport, err error) {
 	for {
 		report, err := c.Prune(ctx, r)
 		if coded := (&perdure.Error{}); r.OlderThan == "" && errors.As(err, &coded) && strings.Contains(coded.Message, "olderThan") {
-			return setup.NewUsageError(
+			return all, setup.NewUsageError(
 				"the org has no retention policy to prune by",
 				"say how old the runs must be, like --older-than 30d; or set a policy with perdure retention --executions 90d",
 			)
 		}
 		if err != nil {
-			return err
+			return all, err
 		}
 		addPruned(&all, report)
 		nothing := report.Executions.Count+report.Checkpoints.Count+report.Logs.Count == 0
@@ -79,10 +113,7 @@ func prune(ctx context.Context, a *setup.App, c *client.Client, r client.PruneRe
 		_ = a.Stderr.Linef("%d runs deleted, %s; more to go", all.Executions.Count, terminal.Bytes(all.Executions.Bytes))
 	}
 	all.DryRun, all.More = r.DryRun, false
-	if a.JSON {
-		return a.Stdout.PrintJSON(all)
-	}
-	return printPruned(a, all)
+	return all, nil
 }
 
 func addPruned(all, part *client.PruneReport) {
@@ -109,11 +140,27 @@ func addCounts[K comparable](sum, more map[K]int64) map[K]int64 {
 }
 
 func printPruned(a *setup.App, r client.PruneReport) error {
+	if a.JSON {
+		return a.Stdout.PrintJSON(r)
+	}
+	lines := prunedLines(r)
+	if len(lines) == 0 {
+		lines = []string{"nothing to delete"}
+	}
+	for _, line := range lines {
+		if err := a.Stdout.Linef("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prunedLines returns a line for each sort of data that was, or would be, deleted.
+func prunedLines(r client.PruneReport) (lines []string) {
 	verb := "deleted"
 	if r.DryRun {
 		verb = "would delete"
 	}
-	any := false
 	for _, line := range []struct {
 		what  string
 		count client.PruneCount
@@ -121,16 +168,9 @@ func printPruned(a *setup.App, r client.PruneReport) error {
 		if line.count.Count == 0 {
 			continue
 		}
-		any = true
-		if err := a.Stdout.Linef("%s %d %s, %s%s", verb, line.count.Count, line.what, terminal.Bytes(line.count.Bytes), prunedDetail(line.count)); err != nil {
-			return err
-		}
+		lines = append(lines, fmt.Sprintf("%s %d %s, %s%s", verb, line.count.Count, line.what, terminal.Bytes(line.count.Bytes), prunedDetail(line.count)))
 	}
-	if !any {
-		_, err := fmt.Fprintln(a.Stdout, "nothing to delete")
-		return err
-	}
-	return nil
+	return lines
 }
 
 // prunedDetail describes the deleted data and its age.

@@ -65,7 +65,9 @@ func (r *resumeCommand) run(ctx context.Context, id, prompt string) error {
 		return err
 	}
 	if x.Status.Terminal() {
-		return r.showEnded(ctx, watcher.New(r.App, conn, x.ID), x, prompt)
+		w := watcher.New(r.App, conn, x.ID)
+		w.Chat = r.chat
+		return w.ReportUnsent(ctx, r.showEnded(ctx, w, x, prompt))
 	}
 	if r.chat && chat.Usable(r.App) {
 		o := chat.Options{Conn: conn, Worker: r.worker, Attach: r.attach}

@@ -52,7 +52,7 @@ one is made beside NAME), or several of them with commas.`,
 	f.StringVar(&c.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	f.BoolVar(&c.Memory, "memory", false, "allow a folder in memory (tmpfs), where flushes cost nothing")
 	f.BoolVar(&c.Short, "short", false, "measure little, to see that the benchmark works")
-	f.IntVar(&c.Rounds, "rounds", 5, "how often what is quick is repeated")
+	setup.CountFlag(f, &c.Rounds, "rounds", "", 5, 1, setup.Unbounded, "how often what is quick is repeated")
 	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of CPU and memory in this folder")
 	a.JSONFlag(cmd)
 	cmd.AddCommand(newLatencyCommand(a), newScaleCommand(a), newHostileCommand(a), newGrowthCommand(a), &cobra.Command{
@@ -86,11 +86,11 @@ func newScaleCommand(a *setup.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context(), a.Stdout) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&s.Executions, "executions", 1000, "executions that stream, each with one reader")
-	f.IntVar(&s.Idle, "idle", 9000, "readers of executions on which nothing happens, one of each")
+	setup.CountFlag(f, &s.Executions, "executions", "", 1000, 1, setup.Unbounded, "executions that stream, each with one reader")
+	setup.CountFlag(f, &s.Idle, "idle", "", 9000, 0, setup.Unbounded, "readers of executions on which nothing happens, one of each")
 	f.DurationVar(&s.For, "for", 20*time.Second, "how long each run streams")
 	f.Float64Var(&s.Rate, "rate", 5, "chunks a second of each stream")
-	f.IntVar(&s.Rounds, "rounds", 3, "runs without readers and with them, in turns")
+	setup.CountFlag(f, &s.Rounds, "rounds", "", 3, 1, setup.Unbounded, "runs without readers and with them, in turns")
 	f.StringVar(&s.Worker, "worker", "grpc", "where the worker is: grpc (a process of its own), inprocess (the server's)")
 	f.StringVar(&s.Folder, "folder", "", "where the database is (default: the system's temporary folder)")
 	f.StringVar(&s.Profiles, "profiles", "", "keep the profiles in this folder")
@@ -113,7 +113,7 @@ orgs, and how much the hostile one got done.`,
 	f.StringVar(&h.Profiles, "profiles", "", "keep a profile of the server's CPU, taken beside the hostile org, in this folder")
 	f.StringSliceVar(&h.Attacks, "attack", nil, "what the hostile org does (default: all of it): "+strings.Join(bench.Attacks(), ", "))
 	f.IntVar(&h.OrgsCPU, "orgs-cpu", 0, "the server's setting of that name (default: its default); -1 does not limit the orgs")
-	f.IntVar(&h.Orgs, "orgs", 8, "how many orgs behave well")
+	setup.CountFlag(f, &h.Orgs, "orgs", "", 8, 1, 100, "how many orgs behave well")
 	f.DurationVar(&h.For, "for", 20*time.Second, "how long each of the two runs measures")
 	f.StringVar(&h.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	return cmd
@@ -140,7 +140,7 @@ worker, so large numbers take their time: 500,000 runs about ten minutes.`,
 	f.IntSliceVar(&g.Executions, "executions", []int{1000, 10_000}, "how many runs that have ended are in the store, in rising order")
 	f.IntSliceVar(&g.Entries, "entries", []int{1000, 10_000}, "how many entries a run has")
 	f.IntSliceVar(&g.Steps, "steps", []int{50, 1000, 3000}, "how many own steps of 1 KiB without a checkpoint a run is resumed over")
-	f.IntVar(&g.Rounds, "rounds", 20, "how often what is quick is repeated")
+	setup.CountFlag(f, &g.Rounds, "rounds", "", 20, 1, setup.Unbounded, "how often what is quick is repeated")
 	f.StringVar(&g.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	f.BoolVar(&g.Memory, "memory", false, "allow a folder in memory (tmpfs), where flushes cost nothing")
 	return cmd

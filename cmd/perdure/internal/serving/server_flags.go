@@ -44,15 +44,15 @@ func (s *serverCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "address for HTTP: API and web page")
 	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
-	f.IntVar(&s.payloadLimit, "payload-limit", perdure.DefaultPayloadLimit>>20, "the most MiB of one input, result, entry or signal")
+	setup.CountFlag(f, &s.payloadLimit, "payload-limit", "", perdure.DefaultPayloadLimit>>20, 1, 1024, "the most MiB of one input, result, entry or signal")
 	f.StringSliceVar(&s.origins, "origin", nil, "origins whose pages may use the API besides the server's own, like https://app.example.com")
 	f.StringVar(&s.publicURL, "public-url", "", "address under which browsers open the pages through a proxy, like https://perdure.example.com; with https their cookies are Secure")
 	f.StringVar(&s.tlsCert, "tls-cert", "", "certificate (PEM, with those that lead to its root) to serve HTTP and gRPC over TLS with; a renewed one is taken up")
 	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
 	f.StringVar(&s.clientCA, "tls-client-ca", "", "authorities (PEM) of which workers have to have a certificate, beside their key")
-	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
-	f.IntVar(&s.streamsPerOrg, "streams-per-org", 10_000, "how many durable streams an org may have")
-	f.IntVar(&s.orgsCPU, "orgs-cpu", server.DefaultOrgsCPU, "percentage of the processors of which each active org has an equal part while requests wait for a processor; 0 does not limit orgs")
+	setup.CountFlag(f, &s.streamsPerKey, "streams-per-key", "", 20_000, 1, setup.Unbounded, "how many streams may be open with one key")
+	setup.CountFlag(f, &s.streamsPerOrg, "streams-per-org", "", 10_000, 1, setup.Unbounded, "how many durable streams an org may have")
+	setup.CountFlag(f, &s.orgsCPU, "orgs-cpu", "", server.DefaultOrgsCPU, 0, 100, "percentage of the processors of which each active org has an equal part while requests wait for a processor; 0 does not limit orgs")
 	f.BoolVar(&s.allowPrivate, "webhook-allow-private", false, "let webhooks send to private and loopback addresses, for endpoints in your own network")
 	opsFlag(cmd, &s.opsAddr)
 	checkFlag(cmd, &s.when)
@@ -84,25 +84,10 @@ func (s *serverCommand) check() error {
 	if _, err := server.ParsePublicURL(s.publicURL); err != nil {
 		return setup.NewUsageError("--public-url "+s.publicURL+" is no address", "give scheme and host without a path, like https://perdure.example.com")
 	}
-	if s.streamsPerKey < 1 {
-		return setup.NewUsageError("--streams-per-key must be at least 1", "")
-	}
-	if s.streamsPerOrg < 1 {
-		return setup.NewUsageError("--streams-per-org must be at least 1", "")
-	}
-	if s.orgsCPU < 0 || s.orgsCPU > 100 {
-		return setup.NewUsageError("--orgs-cpu must be from 1 to 100 (percent), or 0 for no limit", "")
-	}
 	if s.drainDelay < 0 {
 		return setup.NewUsageError("--drain-delay must not be negative", "")
 	}
-	if err := checkCheckFlag(s.when); err != nil {
-		return err
-	}
-	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
-		return setup.NewUsageError("--payload-limit must be from 1 to 1024 (MiB)", "")
-	}
-	return nil
+	return checkCheckFlag(s.when)
 }
 
 // ofProcessors returns the value of Config.OrgsCPU for the flag --orgs-cpu. The flag's 0 means no

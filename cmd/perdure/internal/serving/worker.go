@@ -68,9 +68,6 @@ func (w *workerCommand) run(ctx context.Context) error {
 	if err := s.CheckWorkspace(); err != nil {
 		return err
 	}
-	if s.Agents < 1 || s.Tasks < 1 {
-		return setup.NewUsageError("--agents and --tasks must be at least 1", "")
-	}
 	if err := checkCheckFlag(w.when); err != nil {
 		return err
 	}

@@ -92,6 +92,8 @@ func (a *App) hint(err error) string {
 		return "give the key with --key or in PERDURE_KEY; perdure keys create makes one"
 	case coded.Code == perdure.Unavailable && a.Server != "":
 		return "is the server running, and is " + a.Server + " its address? --server or PERDURE_SERVER sets it"
+	case coded.Code == perdure.Internal && a.Server == "" && strings.HasPrefix(coded.Message, "the database is damaged"):
+		return "perdure store check FILE says whether a backup is sound; perdure store restore --replace FILE puts it in the place of the damaged file, which is renamed"
 	case coded.Code == perdure.NotFound && strings.Contains(coded.Message, "execution"):
 		return "perdure runs lists the runs of this server"
 	}

@@ -98,6 +98,9 @@ func outputText(output json.RawMessage) string {
 // next returns the commands that the user may run next, if the run waits, has failed, or continues
 // without the user.
 func (v *TextView) next(r Result) []string {
+	if len(r.Next) > 0 {
+		return r.Next
+	}
 	id, flags := r.ID.String(), v.serverFlags
 	waits := r.Status == perdure.StatusWaiting
 	if waits && len(r.Questions) > 0 {

@@ -23,6 +23,8 @@ type TextView struct {
 	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only if
 	// another client has sent it.
 	ShowUserMessages bool
+	// Results says how much of a tool's result is shown if the view has not shown the tool's output.
+	Results ResultLimit
 	// FoldUserMessages shows only the beginning of the user's long messages.
 	FoldUserMessages bool
 	// AsksInPlace reports that the command asks the questions of a react agent itself, when the run
@@ -64,7 +66,7 @@ func NewTextView(s Streams, serverFlags string) *TextView {
 func (v *TextView) reset() {
 	v.open.Reset()
 	v.blocks, v.shownSeqs = map[int64]*shownBlock{}, map[uuid.UUID][]int64{}
-	v.tools = toolCallView{p: v.p, calls: map[string]*toolCall{}}
+	v.tools = toolCallView{p: v.p, limit: &v.Results, calls: map[string]*toolCall{}}
 }
 
 // Started shows the id of the run.

@@ -15,6 +15,7 @@ import (
 // output of another call is stored until that call is live, so that lines never mix.
 type toolCallView struct {
 	p     *page
+	limit *ResultLimit
 	calls map[string]*toolCall
 	queue []*toolCall // begun and not ended, in order
 	last  *toolCall   // the call of the last header or output
@@ -187,6 +188,13 @@ func (t *toolCallView) cancelled(id string, at time.Time) {
 // maxResultLines is the maximum number of shown lines of a result without live output.
 const maxResultLines = 10
 
+// ResultLimit says how much of a result without live output is shown. Its zero value stands for the first
+// lines.
+type ResultLimit struct {
+	All    bool   // every line is shown
+	Remedy string // the command that shows the lines that were left out; "" if none is suggested
+}
+
 // result shows the end of a call: the rest of its output, its result and its last line. If the
 // screen last showed another call, the last line comes before the result and names the call.
 func (t *toolCallView) result(id string, r fold.CallResult) {
@@ -255,7 +263,8 @@ func (t *toolCallView) verdict(c *toolCall, s Style, mark, why string) {
 
 func (c *toolCall) title() string { return strings.TrimSpace(c.name + " " + c.args) }
 
-// body shows a result: a change completely, any other result only in its first lines.
+// body shows a result: a change completely, any other result only in its first lines, unless limit says
+// otherwise.
 func (t *toolCallView) body(lines []string, isError bool) {
 	if len(lines) == 0 {
 		return
@@ -263,12 +272,16 @@ func (t *toolCallView) body(lines []string, isError bool) {
 	t.p.section(toolSection)
 	isDiff := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "@@ ") })
 	most := maxResultLines
-	if isDiff {
+	if isDiff || t.limit.All {
 		most = len(lines)
 	}
 	for i, line := range lines {
 		if i == most {
-			t.p.line(StyleDim, "  │ … "+count(len(lines)-most, "more line"))
+			left := "  │ … " + count(len(lines)-most, "more line")
+			if t.limit.Remedy != "" {
+				left += ":  " + t.limit.Remedy
+			}
+			t.p.line(StyleDim, left)
 			break
 		}
 		t.p.indented(outputGutter, lineStyle(line, isDiff, isError), line+"\n")

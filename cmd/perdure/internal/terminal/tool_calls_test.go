@@ -22,3 +22,22 @@ func TestSummarise(t *testing.T) {
 		}
 	}
 }
+
+// TestResultsAreCutAsTheViewSays checks how much of a result without live output is shown: the first lines with
+// the number of the others, with the command that shows them if there is one, or every line.
+func TestResultsAreCutAsTheViewSays(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(strings.Repeat("x\n", maxResultLines+2)), "\n")
+	for end, limit := range map[string]ResultLimit{
+		"  │ x\n  │ … 2 more lines\n":                         {},
+		"  │ x\n  │ … 2 more lines:  perdure show 1 | less\n": {Remedy: "perdure show 1 | less"},
+		strings.Repeat("  │ x\n", maxResultLines+2):           {All: true, Remedy: "unused"},
+	} {
+		var out strings.Builder
+		v := NewTextView(Streams{Stdout: NewScreen(&out)}, "")
+		v.Results = limit
+		v.tools.body(lines, false)
+		if got := out.String(); !strings.HasSuffix(got, end) || strings.Contains(got, "more") == limit.All {
+			t.Errorf("%+v gives\n%s", limit, got)
+		}
+	}
+}

@@ -3,15 +3,19 @@ package watcher
 import (
 	"context"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
 // sendInput reads the user's next line and sends it to the run. It returns false at the end of the input.
 // If sending fails, the next call sends the same line again, with the same signal id.
 func (w *Watcher) sendInput(ctx context.Context) (bool, error) {
-	for w.unsent == nil {
+	for w.unsent == "" {
 		w.View.Prompt()
 		line, ok, err := w.input.Read(ctx)
 		if !ok || err != nil {
@@ -19,14 +23,45 @@ func (w *Watcher) sendInput(ctx context.Context) (bool, error) {
 		}
 		if line = strings.TrimSpace(line); line != "" {
 			w.View.UserMessage(line)
-			q := client.UserMessage(line)
-			q.ID = uuid.NewString()
-			w.unsent = &q
+			w.unsent, w.signalID = line, uuid.NewString()
 		}
 	}
-	_, err := w.Signal(ctx, w.id, *w.unsent)
+	q := client.UserMessage(w.unsent)
+	q.ID = w.signalID
+	_, err := w.Signal(ctx, w.id, q)
 	if err == nil {
-		w.unsent = nil
+		w.unsent = ""
 	}
 	return true, err
+}
+
+const (
+	// unsentWithin is how long a chat that ends waits for a line that is already in its standard input.
+	unsentWithin = 100 * time.Millisecond
+	// maxUnsent is the number of characters that are shown of a line that was not sent.
+	maxUnsent = 60
+)
+
+// ReportUnsent says on standard error which line of standard input a chat without a terminal has not sent to
+// the run, which takes no more messages. err is the error with which the chat ends. If it is nil, a chat with
+// such a line fails.
+func (w *Watcher) ReportUnsent(ctx context.Context, err error) error {
+	if !w.Chat || ctx.Err() != nil || terminal.IsTerminal(w.Stdin) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, unsentWithin)
+	defer cancel()
+	line := w.unsent
+	for line == "" {
+		text, ok, readErr := w.input.Read(ctx)
+		if !ok || readErr != nil {
+			return err
+		}
+		line = text
+	}
+	_ = w.Stderr.Linef("perdure: the chat has ended, and this line was not sent (%d characters), nor any after it: %s", utf8.RuneCountInString(line), terminal.Cut(terminal.Inline(line), maxUnsent))
+	if err == nil {
+		return setup.ExitWith(setup.ExitFailed)
+	}
+	return err
 }

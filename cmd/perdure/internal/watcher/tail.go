@@ -41,6 +41,7 @@ func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, 
 	w.IncludeSteps(x)
 	if text, ok := w.View.(*terminal.TextView); ok {
 		text.ShowUserMessages, text.ShowSignals = true, true
+		text.Results.All = a.Stdout.Columns() == 0
 		if err := showInput(ctx, conn, x, text); err != nil {
 			return err
 		}

@@ -34,11 +34,13 @@ type Watcher struct {
 	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
 	Session Session
 
-	id     uuid.UUID
-	input  *terminal.LineReader
-	steps  *stepFeed // nil if steps are not shown
-	unsent *client.SignalRequest
-	stops  atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
+	id    uuid.UUID
+	input *terminal.LineReader
+	steps *stepFeed // nil if steps are not shown
+	// unsent is the line that was read and could not be sent yet, and signalID the id of its signal; "" if there
+	// is none.
+	unsent, signalID string
+	stops            atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 }
 
 // Session is a chat with an input line. If a watcher has a Session, the Session reads what the user
@@ -82,8 +84,12 @@ func (w *Watcher) Started(x *perdure.Execution) {
 
 // FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
 // determines the exit code. If the server was in the process of another run and that process ends,
-// FollowToEnd reconnects.
+// FollowToEnd reconnects. In a chat, it says which typed line was not sent.
 func (w *Watcher) FollowToEnd(ctx context.Context) error {
+	return w.ReportUnsent(ctx, w.followToEnd(ctx))
+}
+
+func (w *Watcher) followToEnd(ctx context.Context) error {
 	if v, ok := w.View.(*terminal.TextView); ok {
 		v.AsksInPlace = w.asks()
 	}
@@ -234,10 +240,19 @@ func (w *Watcher) endStatus(e client.Event) perdure.Status {
 }
 
 // ShowResult shows the current state of the run.
-func (w *Watcher) ShowResult(ctx context.Context) error {
+func (w *Watcher) ShowResult(ctx context.Context) error { return w.showResult(ctx, false) }
+
+// ShowLeft shows the current state of the run at the end of a chat. If the run works, it also shows how to
+// continue with it.
+func (w *Watcher) ShowLeft(ctx context.Context) error { return w.showResult(ctx, true) }
+
+func (w *Watcher) showResult(ctx context.Context, left bool) error {
 	r, err := lookup.ReadResult(ctx, w.RunConn.Conn, w.id)
 	if err != nil {
 		return err
+	}
+	if left && !r.Status.Terminal() && len(r.WaitsFor)+len(r.Questions) == 0 {
+		r.Next = w.continueCommands()
 	}
 	if err := w.View.Result(r); err != nil {
 		return err
@@ -246,6 +261,16 @@ func (w *Watcher) ShowResult(ctx context.Context) error {
 		return setup.ExitWith(r.ExitCode)
 	}
 	return nil
+}
+
+// continueCommands returns the commands with which to continue a run that works. Without the worker of this
+// process, nothing happens in its private queue that perdure tail could show.
+func (w *Watcher) continueCommands() []string {
+	id := w.id.String() + w.ServerFlags
+	if w.HasWorker {
+		return []string{"the run stops here and is kept", "go on with it:  perdure chat " + id, "end it:         perdure cancel " + id}
+	}
+	return []string{"the run goes on at the server", "watch it:       perdure tail " + id, "go on with it:  perdure chat " + id}
 }
 
 // PrintInterrupted prints how to continue the run that the user has left.
