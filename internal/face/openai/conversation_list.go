@@ -27,10 +27,10 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
-// itemAt says where an item is in a conversation. row is the response that has the item; nil means
-// that the item is pending. items are the items of that response, or all pending items, and index
-// is the item's index among them. execution is the index of the response's execution in
-// itemList.executions.
+// itemAt says where an item is in a conversation. The field row is the response that has the item;
+// nil means that the item is pending. The field items has the items of that response, or all
+// pending items, and index is the item's index among them. The field execution is the index of the
+// response's execution in itemList.executions.
 type itemAt struct {
 	execution int
 	row       *store.Response
