@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestModelCallsAreShownAsTheyWereSent checks, for each provider, that perdure show --as prints the
-// body that a server of the provider got, byte by byte, and that the rebuilt prompt has the recorded
-// hash.
+// TestModelCallsAreShownAsTheyWereSent checks model calls of each provider. perdure show --as must
+// print, byte by byte, the body that the provider's server received. The prompt that is rebuilt for
+// it must have the recorded hash.
 func TestModelCallsAreShownAsTheyWereSent(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for provider, c := range map[string]struct {

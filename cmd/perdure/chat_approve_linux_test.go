@@ -104,8 +104,9 @@ func (c *claimedRun) open(key string, terms perdure.QuestionTerms, details strin
 	return perdure.QuestionID(c.lease.ExecutionID, key)
 }
 
-// TestChatApprovesWhileTheRunWorks checks that a question can be approved while the run works, with the
-// details that were shown. Esc leaves the question open, and the run continues.
+// TestChatApprovesWhileTheRunWorks checks that /approve can ask and approve a question while the
+// run works, and that the answer approves the details that the screen showed. Esc leaves the
+// question open, and the run continues. A question that the run has withdrawn cannot be approved.
 func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestChatShowsThePast checks that a chat that continues a run shows the end of the conversation as it
-// was shown before, and how to see all of it. /resume shows the same.
+// TestChatShowsThePast checks a chat that continues a run. It shows the end of the conversation in
+// the form in which it was shown before, and says how to see all of it. /resume shows the same.
 func TestChatShowsThePast(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {

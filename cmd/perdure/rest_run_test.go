@@ -194,8 +194,9 @@ func checkCalls(t *testing.T, log []logRecord) {
 	}
 }
 
-// checkTerminal checks the output of the command. Bytes that are not UTF-8 were replaced before
-// they were counted, and each stream is one block, in order.
+// checkTerminal checks the events with the output of the bash command. Invalid UTF-8 in the output
+// was replaced before offsets and lengths were counted. Each output stream is one block, whose
+// pieces come in order.
 func checkTerminal(t *testing.T, log []logRecord) {
 	text, lengths, blocks := map[any]string{}, map[any]any{}, map[any]map[any]bool{}
 	for _, e := range log {

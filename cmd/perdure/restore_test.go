@@ -35,8 +35,8 @@ func stopAtEnd(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// firstEvent returns the first event that a reader with the cursor receives. It also returns the log
-// after that event, up to the text until.
+// firstEvent reads the log as a reader with the cursor, up to the event that contains the text in
+// the parameter until. It returns the first event, and all events as text.
 func (d devProcess) firstEvent(t *testing.T, id uuid.UUID, cursor, until string) (first client.Event, log string) {
 	t.Helper()
 	for e, err := range d.Follow(t.Context(), id, cursor) {
@@ -123,8 +123,9 @@ func TestPostgreSQLRestoredToAPointInTime(t *testing.T) {
 	three.stop()
 }
 
-// wantReset checks that a reader with an old cursor gets a reset and then the log from its start. The
-// log has the text in has and not the text in hasNot. wantReset returns the cursor at the text in has.
+// wantReset checks that a reader with an old cursor gets a reset and then the log from its start.
+// The log must contain the text has, but not the text hasNot. wantReset returns the cursor after
+// the event that contains has.
 func (d devProcess) wantReset(t *testing.T, id uuid.UUID, cursor, has, hasNot string) (at string) {
 	t.Helper()
 	first, log := d.firstEvent(t, id, cursor, has)

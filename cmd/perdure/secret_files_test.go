@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// TestSecretFilesOfAProcess checks that SecretFiles returns the files with secrets that flags,
-// environment variables and a store's URL name, and the default password file of PostgreSQL.
+// TestSecretFilesOfAProcess checks which files SecretFiles returns: the files with secrets that are
+// named in flags, in environment variables and in the URL of a store, and the default password file
+// of PostgreSQL.
 func TestSecretFilesOfAProcess(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -67,8 +67,8 @@ var begins = []string{
 	"run ", "parcel · ", "input: ", "step price ", "task reserve", "signal ", "waits for ", "? ", "Reserved on shelf 7.", "asks · ", "working · ", "completed · ", "output: ",
 }
 
-// wantLines checks that the text fits the width, that every row begins a line of a run or is indented,
-// and that the text has the lines want, in any division into rows.
+// wantLines checks that the text fits the width, that every row begins a line of a run or is
+// indented, and that the text contains each line in want, however it is divided into rows.
 func wantLines(t *testing.T, text string, width int, want ...string) {
 	t.Helper()
 	var lines []string

@@ -59,7 +59,8 @@ func TestEachCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// TestUsageErrorsNameWhatIsWrong checks the texts of some refused command lines, with their exit code.
+// TestUsageErrorsNameWhatIsWrong checks that the errors for some wrong command lines name the
+// missing or superfluous argument and show the usage. The exit code is ExitUsage.
 func TestUsageErrorsNameWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {

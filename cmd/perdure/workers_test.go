@@ -12,7 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestQueuesOnTheCommandLine checks the commands for workers and queues.
+// TestQueuesOnTheCommandLine checks what the commands workers, queues and top print about the
+// worker of perdure dev and about a paused queue. It pauses queues, resumes them, and checks that
+// resuming says what has changed.
 func TestQueuesOnTheCommandLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -61,9 +61,10 @@ type echo struct {
 	Body string `json:"body"`
 }
 
-// stepsInput requests steps and then tasks, one after another. If Gates is set, it is the prefix of the
-// names of four gates. The agent waits at the gate "step" before the steps and at the gate "task"
-// before the tasks. Afterwards it counts as arrived at the gate "step done" or "task done".
+// stepsInput requests steps and then tasks, one after another. If Gates is set, the agent waits at
+// a gate of its recorder before the steps, and at another one before the tasks. It also reports to
+// a gate after each of these parts. The names of the four gates are Gates followed by "step",
+// "task", "step done" and "task done".
 type stepsInput struct {
 	Steps int    `json:"steps"`
 	Tasks int    `json:"tasks"`

@@ -67,7 +67,8 @@ func noise(ctx context.Context, a *attacker) error {
 // initializes this package.
 var small = sync.OnceValue(func() []byte { return noiseOf(1 << 10) })
 
-// noiseOf returns the body of a request that sends a signal with a value of size bytes.
+// noiseOf returns the body of a request that sends a signal. The value of the signal has the given
+// size in bytes.
 func noiseOf(size int) []byte {
 	return fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(size))
 }

@@ -51,7 +51,8 @@ func spawn(ctx context.Context, role string, args ...string) (*child, error) {
 	}
 	c := &child{role: role, cmd: exec.CommandContext(ctx, self, append([]string{childCommand[0], childCommand[1], role}, args...)...)}
 	c.cmd.Stderr = os.Stderr
-	// The parent handles an interrupt from the terminal.
+	// The child gets a process group of its own, so that Ctrl-C in the terminal interrupts only the
+	// parent. The parent then ends the child.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -136,8 +136,8 @@ type load struct {
 	For        time.Duration
 	PerSecond  float64 // chunks per second
 	Readers    int     // readers of each execution; 0 counts as 1
-	// Ahead is added to the time before the first chunk. It is for a repetition, after readers were connected
-	// too late.
+	// Ahead is additional time before the first chunk. It is set if a measurement is repeated
+	// because the readers were connected too late.
 	Ahead time.Duration
 }
 

@@ -31,8 +31,8 @@ func fanOut(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// retryLate calls run. If the readers were not connected in time, it calls run again with more time,
-// until it has called run lateTries times.
+// retryLate calls the function run. If the readers were not connected in time, it calls run again
+// with more time in l, until it has called run lateTries times.
 func retryLate(l *load, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()

@@ -40,7 +40,8 @@ func growth(ctx context.Context, b *bench) error {
 	})
 }
 
-// turnsOf waits until as many turns have ended as after says, and then measures the next window turns.
+// turnsOf measures a number of turns (the parameter window) and adds the results to f. It begins
+// when as many turns have ended as the parameter after says.
 func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {

@@ -136,8 +136,9 @@ func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	group.Wait()
 }
 
-// steady calls do n times at a steady rate, and records how long each call took. A call's time counts from
-// the moment at which the call was due, so that it includes a delay that a slow call before it caused.
+// steady calls the function do n times at a steady rate, and records how long each call took. The
+// time of a call counts from the moment at which the call was due. It therefore includes the delay
+// if an earlier call was slow.
 func (g *guest) steady(ctx context.Context, due time.Time, n int, name string, do func(context.Context, time.Time) error) {
 	for range n {
 		if err := pause(ctx, time.Until(due)); err != nil {
@@ -177,8 +178,8 @@ func (g *guest) start(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// signal sends a signal that has the time due in its value. The agent that receives the signal records how
-// late it is.
+// signal sends a signal whose value is the time at which the signal was due. The agent that
+// receives the signal records how late it is.
 func (g *guest) signal(ctx context.Context, due time.Time) error {
 	value, err := json.Marshal(signalValue{At: due.UnixNano()})
 	if err != nil {

@@ -28,7 +28,7 @@ func newRecorder() *recorder {
 	return r
 }
 
-// since records under the name how much time has passed since began.
+// since records, under the name, how much time has passed since the time in the parameter began.
 func (r *recorder) since(name string, began time.Time) {
 	r.add(name, time.Since(began))
 }

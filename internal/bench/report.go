@@ -46,7 +46,7 @@ type Figure struct {
 
 func (f *Figures) add(name string, value float64) { *f = append(*f, Figure{name, value}) }
 
-// delays adds quantiles of durations. It sorts all.
+// delays adds quantiles of the durations in the slice all. It sorts that slice.
 func (f *Figures) delays(name string, all []time.Duration) {
 	slices.Sort(all)
 	for _, q := range []struct {

@@ -36,7 +36,8 @@ func resume(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// takeovers measures several takeovers. For each, it sends the signal how to the worker.
+// takeovers measures several takeovers. In each, the old worker is ended with the signal in the
+// parameter how.
 func (b *bench) takeovers(s *deployment, entries int, how syscall.Signal) error {
 	var all []time.Duration
 	var bytes []float64

@@ -19,7 +19,8 @@ type Config struct {
 	// begin with postgres:// (a new database on that server, which the user in the URL must be
 	// allowed to create); default sqlite.
 	Stores []string
-	// Workers are the places of the worker: inprocess and grpc; default both.
+	// Workers says where the worker runs: "inprocess" (in the server's process) or "grpc" (in a
+	// process of its own); default both.
 	Workers []string
 	// Folder is the folder for databases; default: the system's temporary folder.
 	Folder string
@@ -65,7 +66,8 @@ func Workloads() []Workload {
 	}
 }
 
-// bench is one workload on one store, with the worker in one place.
+// bench is the run of one workload on one store, with the worker in the server's process or in its
+// own.
 type bench struct {
 	Config
 	workload Workload

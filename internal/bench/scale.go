@@ -142,7 +142,8 @@ func (s *scaleRun) sum() error {
 	return checkNoLoss(wrong)
 }
 
-// round measures one round, whose streams last for the duration long. If with is set, readers are connected.
+// round measures one round. Its streams last for the duration in the parameter long. Readers are
+// connected to them only if the parameter with is set.
 func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r scaleResult, err error) {
 	if with {
 		if r.perIdle, err = s.idleReaders(); err != nil {
@@ -196,8 +197,9 @@ func (s *scaleRun) idleReaders() (int, error) {
 	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
 }
 
-// measure records a CPU profile of the server until the time until, when the chunks end, and the CPU times
-// of server and worker.
+// measure waits until the chunks end, at the time in the parameter until. It puts into r the CPU
+// times that server, worker and the writing of chunks have used meanwhile. For the last of these it
+// records a CPU profile of the server.
 func (s *scaleRun) measure(ctx context.Context, until time.Time, r *scaleResult) error {
 	folder := s.keep
 	if folder == "" {
@@ -242,8 +244,8 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 	return time.ParseDuration(strings.TrimSpace(m[1]))
 }
 
-// hear waits until the streaming executions have completed. If with is set, it then compares the text that
-// the readers received with the text that the worker sent.
+// hear waits until the streaming executions have completed. If the parameter with is set, readers
+// are connected; hear then compares the text that they received with the text that the worker sent.
 func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, r *scaleResult) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err

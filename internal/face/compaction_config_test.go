@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestCompactionConfig checks that the settings of the compaction are checked in starts and
-// definitions, and are merged member by member.
+// TestCompactionConfig checks that invalid settings of the compaction are refused in starts and
+// definitions. If a start and its definition both have settings, they are merged member by member.
 func TestCompactionConfig(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/agent-executions", "/agent-definitions"} {

@@ -159,7 +159,8 @@ func (c contextBody) texts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// converse appends n questions of the user and their answers, numbered from the parameter from on.
+// converse appends n questions of the user, each with its answer. The first pair has the number in
+// the parameter from.
 func converse(r *run, from, n int) (entries []perdure.Entry) {
 	for i := range n {
 		entries = append(entries, r.Say(facetest.UserText(fmt.Sprint("q", from+i))), r.Say(facetest.AssistantText(fmt.Sprint("a", from+i))))

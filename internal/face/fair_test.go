@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// openFair opens a server with a share of the processor for two orgs. The org default has one place,
-// which a test can occupy.
+// openFair opens a server that shares its processor between two orgs. A request needs one of its
+// org's places to compute. The org default has one place, which a test can occupy.
 func openFair(t *testing.T) (*testServer, *fair.Share) {
 	share := fair.New(2, 100)
 	share.Longest = time.Hour

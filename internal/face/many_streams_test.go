@@ -151,8 +151,9 @@ func manyBesideIdle(t *testing.T, h *testServer, reads *readCounter) {
 		}
 	}
 	for _, r := range runs {
-		// Each read but one found something new: a chunk, the end of the block or the end of the
-		// execution. Only the read after a late hint may find nothing.
+		// Each read of the log either found something new (a chunk, the end of the block or the end
+		// of the execution), or was caused by a hint that came late. There is at most one read of
+		// each kind per record.
 		if n, most := reads.pages[r.ID], 2*(manyChunks+3); n == 0 || n > most {
 			t.Errorf("the store was read %d times for %d commits, want at most %d", n, manyChunks+1, most)
 		}

@@ -98,8 +98,9 @@ func (h *testServer) firstReset(id uuid.UUID) client.Reset {
 	return reset
 }
 
-// TestFilteredStreamOfAPrunedLogKeepsItsNumbers checks that on a filtered stream of a pruned log,
-// the remaining event names the seq before it as omitted, from every start position.
+// TestFilteredStreamOfAPrunedLogKeepsItsNumbers checks a filtered stream of a log of which only the
+// last event was not pruned. Whatever the start position, that event says in prevSeq that all
+// events before it were omitted.
 func TestFilteredStreamOfAPrunedLogKeepsItsNumbers(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/stream?types=agent.created,agent.completed,entry.appended", "/stream?types=agent.completed", "/stream/consolidated?types=agent.completed,task.completed", "/stream?render=html"} {

@@ -236,9 +236,9 @@ func newCutter(t *testing.T) *cutter {
 
 func (c *cutter) address() string { return c.listener.Addr().String() }
 
-// follow sets the plan for the next connections, which are numbered from 0. For a connection, plan
-// returns the server's address and the number of the server's bytes after which the proxy cuts it.
-// -1 means never.
+// follow sets the plan for the next connections. The function plan gets the number of a connection,
+// from 0. It returns the address of the server, and after how many bytes from the server the proxy
+// cuts the connection; -1 means never.
 func (c *cutter) follow(plan func(n int) (string, int64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,7 +263,7 @@ func (c *cutter) connections() int {
 	return c.n
 }
 
-// serves changes the number of open connections.
+// serves adds the parameter more, which may be -1, to the number of open connections.
 func (c *cutter) serves(more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -128,7 +128,8 @@ func (h *Server) Restarted() *Server {
 	return again
 }
 
-// Wrap replaces the server's HTTP handler by the handler that around returns for it.
+// Wrap replaces the server's HTTP handler. The function around gets the present handler and returns
+// the new one.
 func (h *Server) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
 	var outer http.Handler = around((*h.Serve.Load()).ServeHTTP)
 	h.Serve.Store(&outer)

@@ -29,9 +29,9 @@ func (f *Front) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Req
 }
 
 // shared waits until the org's share of the processor has a place for the request. The request
-// occupies the place from the end of its body to the start of its response, because the transfer
-// of the body and of the response may be slow. The body is read only when the org may compute, and
-// its bytes are charged to the org.
+// holds the place from the end of its body to the start of its response. It holds none while the
+// body and the response are transferred, which may take long. The body is read only when the org
+// may compute, and its bytes are charged to the org.
 func (f *Front) shared(ctx context.Context, w http.ResponseWriter, r *http.Request, org string) (context.Context, error) {
 	visit := f.Share.Visit(org)
 	if a, ok := w.(*answer); ok {

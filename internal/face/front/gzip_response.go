@@ -18,8 +18,9 @@ const compressFrom = 1 << 10
 // response have different bytes, so their ETags must differ.
 const zipSuffix = `-gzip"`
 
-// zipPiece is the number of compressed bytes that are written at once. A request gives up its place
-// in its org's share of the processor with the first write.
+// zipPiece is the number of compressed bytes that are written at once. A response up to this size
+// is compressed before its first byte is written, while the request still has its place in its
+// org's share of the processor.
 const zipPiece = 64 << 10
 
 var zippers = sync.Pool{New: func() any {

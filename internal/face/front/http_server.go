@@ -20,7 +20,7 @@ func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: errors,
 		Protocols: &protocols,
-		// The server pings a silent connection.
+		// If a connection is silent, the server pings it, and closes it if no answer comes.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: h2Streams, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }

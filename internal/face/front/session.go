@@ -129,7 +129,7 @@ func (b Browser) Actor(name string, id *uuid.UUID) perdure.Actor {
 	return perdure.Actor{KeyID: id, Name: name, RequestID: b.requestID, RemoteAddress: b.remote}
 }
 
-// Hold returns a cookie that stores the cookie's half of a session in the browser.
+// Hold returns the cookie with which the browser stores its half of a session.
 func (b Browser) Hold(half string) *http.Cookie {
 	b.cookie.Value, b.cookie.MaxAge = half, int(perdure.SessionLife/time.Second)
 	return &b.cookie

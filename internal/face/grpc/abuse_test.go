@@ -159,7 +159,7 @@ func (w *world) bomb(t *testing.T, body []byte) codes.Code {
 	}
 }
 
-// zeros returns size zero bytes, compressed with gzip.
+// zeros returns the given number of zero bytes, compressed with gzip.
 func zeros(t *testing.T, size int) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -61,7 +61,8 @@ func (k *generatedContents) tape(sum perdure.Hash) *contentTape {
 
 func contentOf(sum perdure.Hash, size int) []byte { return bytes.Repeat(sum[:1], size) }
 
-// served calls test with the ContentSource that the engine gets for a worker with the contents k.
+// served starts a worker that stores the contents k. It calls the function test with the
+// ContentSource through which the engine reads them.
 func served(t *testing.T, k *generatedContents, test func(source perdure.ContentSource)) {
 	t.Helper()
 	h := start(t)

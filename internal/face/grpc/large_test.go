@@ -168,8 +168,10 @@ func TestNoAnswerComesNearTheLimit(t *testing.T) {
 	}
 }
 
-// TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain lets the first attempt to store a large answer
-// fail. A commit and a finish must then return the answer, or the error unavailable.
+// TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain checks responses that are larger than a message,
+// so that the server stores parts of them in blobs. Storing such a part fails once. A commit and a
+// finish must then still return the whole response, or the error unavailable, after which the
+// worker asks again.
 func TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

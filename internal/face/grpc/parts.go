@@ -21,8 +21,8 @@ type parts struct {
 	mode  perdure.PersistenceMode // the execution's mode; "" until it was read
 }
 
-// send calls head, which sends one message. Afterwards it sends those contents that are too large
-// for the message or are stored in a blob.
+// send calls the function head, which sends one message. Afterwards it sends those contents that
+// are too large for the message or are stored in a blob.
 func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
 	var following []func() error
 	for _, m := range contents {

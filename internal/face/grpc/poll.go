@@ -31,8 +31,8 @@ func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Pol
 	return claims, err
 }
 
-// giveBack releases claims that cannot be sent to the worker, so that their leases end at once.
-// It returns reason. If the release fails, the leases end when they expire.
+// giveBack releases claims that cannot be sent to the worker, so that their leases end at once. It
+// returns the error in the parameter reason. If the release fails, the leases end when they expire.
 func giveBack(ctx context.Context, c caller, reason error, r perdure.Release) error {
 	if len(r.Agents)+len(r.Tasks) == 0 {
 		return reason

@@ -16,7 +16,8 @@ import (
 // largestSignal is the maximum size in bytes of a signal's value that is sent inside the message.
 const largestSignal = 1 << 20
 
-// one commits a single change under the lease. The function add puts the change into the commit.
+// one sends the engine a commit with a single change, under the lease. The function add puts the
+// change into the commit.
 func one(ctx context.Context, lease *perdurev1.Lease, number int64, add func(*perdure.Commit) error) (*perdurev1.CommitResponse, error) {
 	if number < 1 {
 		return nil, perdure.FieldErrorf("number", "must be the number of the commit, from 1 in each claim")

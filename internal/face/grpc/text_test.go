@@ -8,7 +8,8 @@ import (
 )
 
 // TestTextsThatAreNoUTF8 checks that a commit with a string that is not UTF-8 gets
-// invalid_argument. A frame is accepted although its place and stream contain such strings.
+// invalid_argument. A frame of streamed text is accepted although its fields Place and Stream
+// contain such strings.
 func TestTextsThatAreNoUTF8(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

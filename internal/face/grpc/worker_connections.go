@@ -99,8 +99,8 @@ func (w watchedListener) Accept() (net.Conn, error) {
 	return &watchedConn{Conn: conn, end: sync.OnceFunc(func() { w.lines.end(addr) })}, nil
 }
 
-// watchedConn calls end when it is closed. gRPC closes a connection when the worker has
-// disconnected.
+// watchedConn calls its function end when it is closed. gRPC closes a connection when the worker
+// has disconnected.
 type watchedConn struct {
 	net.Conn
 	end func()

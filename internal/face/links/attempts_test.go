@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAttemptsAreForgotten checks how many attempts an address has, after which time it has new
-// ones, and which addresses share them.
+// TestAttemptsAreForgotten checks that an address may try attemptsAtOnce invalid tokens, and then
+// one more after each attemptPause. All IPv6 addresses of one network share their attempts.
 func TestAttemptsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a attempts

@@ -107,8 +107,8 @@ func (v verdict) answerID() string {
 	return "mcp_approval_response:" + hex.EncodeToString(sum[:])
 }
 
-// decide stores the answers to approval requests. It then responds as if the request had created
-// the response, which the run continues.
+// decide stores the answers to approval requests, with which the run continues the response. It
+// then responds as if this request had created the response.
 func (a *API) decide(w http.ResponseWriter, r *http.Request, req *request) {
 	c, err := a.continueAfter(r.Context(), orgOf(r), req)
 	if err != nil {
@@ -193,8 +193,9 @@ func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRe
 	return r
 }
 
-// refused adds to an error of the engine the index of the verdict in the request's input. For
-// a conflict, the result also tells clients not to repeat the request.
+// refused returns the error of the engine about a verdict in the form for the client. It names the
+// index of the verdict in the request's input. After a conflict, it also tells clients not to
+// repeat the request.
 func (v verdict) refused(err error) error {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code == perdure.Internal || coded.Code == perdure.Unavailable || coded.Code == perdure.RateLimited {

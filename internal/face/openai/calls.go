@@ -44,7 +44,7 @@ func (f *fold) called(e logfold.Event, of *logfold.Part) {
 	f.calls = append(f.calls, g)
 }
 
-// callOfClient adds a call of a tool that the client runs to the output.
+// callOfClient adds to the output a call of a tool that the client runs.
 func (f *fold) callOfClient(p perdure.Part, arguments string) *growing {
 	g := f.add(Item{Type: itemCall, Status: statusInProgress, CallID: p.ID, Name: p.Name}, "")
 	f.argumentsOf(g, "response.function_call_arguments", arguments)
@@ -53,7 +53,7 @@ func (f *fold) callOfClient(p perdure.Part, arguments string) *growing {
 	return g
 }
 
-// callHere adds a call of a tool that a worker runs to the output. The item is done when the tool's
+// callHere adds to the output a call of a tool that a worker runs. The item is done when the tool's
 // result is stored.
 func (f *fold) callHere(p perdure.Part, arguments string) *growing {
 	g := f.add(Item{Type: itemToolCall, Status: statusInProgress, Name: p.Name}, "")
@@ -84,7 +84,8 @@ func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	})
 }
 
-// emitAt emits an event that has no members except the place of its item.
+// emitAt emits an event about an item. The event has only the members that say which item it is
+// about.
 func (f *fold) emitAt(g *growing, kind string) {
 	f.emit(kind, func(h head) any { return g.at(h) })
 }

@@ -69,8 +69,8 @@ func (c compaction) asInput() string {
 	return strings.Join(items, ",")
 }
 
-// summarises returns a model answer that is the summary if the model is asked for one, and
-// otherwise the answer then.
+// summarises returns an answer of the model: the summary if the request asks for one, otherwise the
+// answer in the parameter then.
 func summarises(summary string, then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if req.Purpose == llm.PurposeCompaction {

@@ -39,8 +39,8 @@ func (s sealedSummary) message() perdure.InputMessage {
 	}
 }
 
-// openSummary decrypts the summary in a compaction item of the input, and sets the item's message
-// to it.
+// openSummary decrypts the summary in a compaction item of the input, and makes the summary the
+// item's message.
 func (o *opener) openSummary(ctx context.Context, i *readItem) (err error) {
 	if o.summary == nil {
 		if o.summary, err = o.API.box(ctx, o.org, sealedCompaction); err != nil {

@@ -96,7 +96,8 @@ func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// pending reads at most limit pending items of a conversation. from is the index of the first one.
+// pending reads a number of pending items of a conversation: those from the index in the parameter
+// from on, at most as many as the parameter limit says.
 func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
 	stored, err := a.stored().ConversationItems(ctx, c.ID, from, limit)
 	if err != nil {
@@ -111,8 +112,9 @@ func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit in
 	return items, nil
 }
 
-// pendingID returns the id of a pending item, which contains the id of a response. The response
-// whose input will include the item gets exactly this id, so the item's id never changes.
+// pendingID returns the id of a pending item. That id contains the id of a response that does not
+// exist yet: the one that will take the item as input. The response gets that id when it begins, so
+// the item's id never changes.
 func pendingID(response string, p pendingItem, index int) string {
 	return itemID(prefixOf(itemOfMessages(p.Messages).Type), response, sidePending, index)
 }

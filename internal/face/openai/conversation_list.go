@@ -27,9 +27,10 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
-// itemAt is the place of an item in a conversation. The item belongs to the response row, or is
-// pending if row is nil. The field execution is an index of itemList.executions; index is the
-// item's index among the items.
+// itemAt says where an item is in a conversation. The field row is the response that has the item;
+// nil means that the item is pending. The field items has the items of that response, or all
+// pending items, and index is the item's index among them. The field execution is the index of the
+// response's execution in itemList.executions.
 type itemAt struct {
 	execution int
 	row       *store.Response
@@ -37,7 +38,7 @@ type itemAt struct {
 	index     int
 }
 
-// find returns the place of the item with the id. Errors: an *Error with status 404.
+// find returns the position of the item with the id. Errors: an *Error with status 404.
 func (l *itemList) find(ctx context.Context, id string) (itemAt, error) {
 	none := notFound("Item with id '%s' not found in conversation '%s'.", id, l.c.ID)
 	place, ok := placeOf(id)
@@ -96,9 +97,9 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from yields the items that a reader of the conversation sees after the place at, one response at a
-// time. If at has no items, it yields all items. If newest is set, the reader begins at the newest
-// item.
+// from yields the items of the conversation that follow the item at, one response at a time: in
+// their order, or from the newest to the oldest if newest is set. If at has no items, it yields all
+// items.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)

@@ -211,7 +211,7 @@ func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head c
 	return b.first(ctx, x.ID)
 }
 
-// conversationHead is the place from which the next response of a conversation continues.
+// conversationHead describes the end of a conversation, from which its next response continues.
 type conversationHead struct {
 	execution *perdure.Execution // nil if the conversation has no execution
 	busy      bool               // a response is running, or is about to run
@@ -227,7 +227,8 @@ func (h conversationHead) from() *perdure.EntryRef {
 	return &perdure.EntryRef{ExecutionID: h.execution.ID, EntryID: *h.leaf}
 }
 
-// headOf returns the head of the conversation: the end of its newest execution that still exists.
+// headOf returns the conversationHead of a conversation. It is the end of the newest execution that
+// still exists.
 func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHead, error) {
 	executions, err := a.stored().ConversationExecutions(ctx, c.ID)
 	if err != nil || len(executions) == 0 {
@@ -260,9 +261,9 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	return h, nil
 }
 
-// isStale reports whether a pending item is the result of a call that is no longer open. It also
-// updates the list open of the ids of open calls: it adds the calls in the item, and removes the
-// call whose result the item is.
+// isStale reports whether a pending item is the result of a call that is not in the list open,
+// which has the ids of the open calls. It also updates the list: a call in the item is added, and a
+// result in the item removes its call.
 func isStale(p pendingItem, open *[]string) bool {
 	for _, m := range p.Messages {
 		for _, part := range m.Parts {

@@ -302,9 +302,9 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 	return start, nil
 }
 
-// first returns the id of the response to an execution's own input, which it reads from the
-// execution's first event. The execution's current response can be another one, if the create
-// request is repeated and the execution has continued since.
+// first returns the id of the first response of an execution, the one to the input with which the
+// execution was started. It reads that id from the execution's first event. If the create request
+// is repeated, the execution may already have later responses.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)
 	if err != nil {

@@ -125,7 +125,7 @@ func (f *fold) itemDone(g *growing) {
 	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
 }
 
-// show adds an item whose text is still empty to the output: a message or reasoning.
+// show adds to the output an item whose text is still empty: a message or reasoning.
 func (f *fold) show(kind, message string) *growing {
 	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
 	f.part(g, textNames[kind].partAdded, "")
@@ -158,8 +158,8 @@ func (f *fold) delta(g *growing, text string) {
 	})
 }
 
-// close emits the complete text of an item. The item itself is completed later, by done, when its
-// message is stored.
+// close emits the complete text of an item. The item itself stays incomplete until its message is
+// stored; then the method done completes it.
 func (f *fold) close(g *growing, text string) {
 	if g.closed {
 		return

@@ -127,8 +127,9 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	case err != nil:
 		return err
 	case waits:
-		// An agent that waits for input without an end event has finished the response, or has produced
-		// nothing from the input. It would not wait while a message is unread.
+		// If the agent waits for input, it has finished the response, although the log has no end
+		// event. It may have produced nothing. It would not wait if it had not read the response's
+		// input.
 		f.finish(i.Record, statusCompleted)
 		return nil
 	case i.Record.Place.ResponseID == f.id():
@@ -152,8 +153,8 @@ func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
 }
 
-// join sets the field into to the id of the response that has taken the input, if that is another
-// response than the fold's.
+// join looks up whether another response has taken the input. If so, it puts the id of that
+// response into f.into.
 func (f *fold) join(ctx context.Context) (err error) {
 	f.into, err = f.joined(ctx)
 	return err

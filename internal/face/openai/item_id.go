@@ -24,8 +24,9 @@ const (
 const responsePrefix = "resp_"
 
 // itemID returns the id of an item. It consists of the prefix of the item's type, the id of the
-// response without its prefix, and the item's place in the response. The server can therefore find
-// an item by its id alone, and the id never changes.
+// response without its prefix, the list of the response that has the item (the parameter of), and
+// the item's index in that list. The server can therefore find an item by its id alone, and the id
+// never changes.
 func itemID(prefix, response string, of side, index int) string {
 	return prefix + strings.TrimPrefix(response, responsePrefix) + string(of) + strconv.Itoa(index)
 }

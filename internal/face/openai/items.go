@@ -210,7 +210,7 @@ func split(m perdure.InputMessage) []perdure.InputMessage {
 	return all
 }
 
-// itemOf converts one of the messages that split has returned to an item.
+// itemOf returns the item for one of the messages that split has returned.
 func itemOf(m perdure.InputMessage) Item {
 	const done = statusCompleted
 	switch m.Role {

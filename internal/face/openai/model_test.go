@@ -66,7 +66,7 @@ func says(words ...string) answer {
 	}
 }
 
-// thinks returns an answer that begins with reasoning, followed by the answer then.
+// thinks returns an answer that consists of reasoning and then of the answer in the parameter then.
 func thinks(thought string, then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if err := b.Thinking(thought); err != nil {
@@ -99,7 +99,7 @@ func calls(text string, nameAndArguments ...string) answer {
 	}
 }
 
-// stops returns the answer with another stop reason.
+// stops returns the answer a with the stop reason why in place of its own.
 func stops(a answer, why perdure.StopReason) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		_, err := a(ctx, req, b)

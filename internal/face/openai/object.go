@@ -89,7 +89,7 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	return r, nil
 }
 
-// toolsOf converts the tools that the client runs to the form of OpenAI's API.
+// toolsOf returns, in the form of OpenAI's API, the tools that the client runs.
 func toolsOf(clients []perdure.ClientTool) []functionTool {
 	var all []functionTool
 	for _, t := range clients {

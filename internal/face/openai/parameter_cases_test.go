@@ -215,8 +215,8 @@ var parameterCases = map[string]func(w *wired){
 	"frequency_penalty": neutralCase("frequency_penalty", `0.5`, `0`),
 }
 
-// neutralCase returns the test of a parameter that is refused, except with the values taken, which
-// have no effect.
+// neutralCase returns the test of a parameter that has no effect. The values in the parameter taken
+// are accepted, and the value in the parameter refused is refused.
 func neutralCase(name, refused string, taken ...string) func(w *wired) {
 	return func(w *wired) {
 		w.refuses(name, `"`+name+`":`+refused)

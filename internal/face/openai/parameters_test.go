@@ -132,7 +132,8 @@ func (w *wired) sends(model, members string, want map[string]any) object {
 	return o
 }
 
-// passes calls sends once for each provider in want, with a model of that provider.
+// passes checks a parameter with every provider in want: it calls the method sends with a model of
+// that provider.
 func (w *wired) passes(members string, want map[string]map[string]any) {
 	w.t.Helper()
 	for model, sent := range want {

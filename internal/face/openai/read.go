@@ -19,9 +19,9 @@ type found struct {
 	*fold
 }
 
-// find returns a response by its id. If another response has taken the input of the response with
-// that id, find returns the other response. A hidden response is found only if the parameter hidden
-// is true. Errors: an *Error with status 404.
+// find returns a response by its id. If the input of that response was taken by another response,
+// find returns the other one. A hidden response is found only if the parameter hidden is set.
+// Errors: an *Error with status 404.
 func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, error) {
 	row, err := a.row(ctx, org, id, hidden)
 	if err == nil && row.Joined != "" {

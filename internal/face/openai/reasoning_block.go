@@ -125,7 +125,7 @@ func (f *fold) sealBlock(b reasoningBlock) string {
 	return f.seal(raw)
 }
 
-// reasoningBlock adds a reasoning item to the output that has only encrypted_content and no text.
+// reasoningBlock adds to the output a reasoning item that has only encrypted_content and no text.
 func (f *fold) reasoningBlock(e logfold.Event, encrypted string) {
 	g := f.add(Item{Type: itemReasoning, Status: statusInProgress}, e.Record.Place.MessageID)
 	g.entry, g.closed, g.Encrypted, g.Status = e.Entry.ID, true, encrypted, statusCompleted

@@ -71,8 +71,8 @@ type givenAnswer struct {
 	others []perdure.Part
 }
 
-// answersOf splits adjacent assistant parts into the model's messages from which their blocks
-// come.
+// answersOf splits adjacent assistant parts into the messages of the model that they come from.
+// Which message a block comes from is stored in the block.
 func answersOf(parts []perdure.Part) []givenAnswer {
 	all := []givenAnswer{{}}
 	for _, p := range parts {

@@ -51,10 +51,10 @@ func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 
 // recognise looks for an execution whose conversation equals a prefix of the input, the longest
 // prefix first, and continues that execution. It returns "" if it finds none, or if the execution
-// is no longer idle at that place.
+// has already continued otherwise.
 //
-// It does nothing for a create request with an idempotency key. Before such a request is repeated,
-// the execution that it found could change.
+// It does nothing for a create request with an idempotency key. A repeat of such a request must get
+// the same response, but could find another execution.
 func (b *beginning) recognise(ctx context.Context) (string, error) {
 	if b.idem.key != "" {
 		return "", nil
@@ -81,8 +81,8 @@ func deleted(r store.Response) bool {
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne continues the first execution among the rows that is still idle at the end of the
-// row's response.
+// goOnWithOne tries the responses in rows one after the other. It continues the execution of the
+// first one at whose end the execution is still idle.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {

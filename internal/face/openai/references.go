@@ -43,10 +43,10 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 	return all, nil
 }
 
-// resolvedItem is an item of the input, converted to one message. A call of a tool that a worker
-// has run has a second message, with the result; the field here marks such a call. The field lost
-// marks such a call without an id, whose original is unknown. The field entry is the stored entry
-// that the item shows, if it is known.
+// resolvedItem is an item of the input, converted to one message. If the item is a call of a tool
+// that a worker has run, the field here is set, and a second message has the result. If such a call
+// came without an id, so that the stored call is unknown, the field lost is set instead. The field
+// entry is the stored entry that the item shows, if it is known.
 type resolvedItem struct {
 	entry      uuid.UUID
 	messages   []perdure.InputMessage
@@ -185,10 +185,11 @@ func (r *references) origin(i readItem) uuid.UUID {
 	return f.items[place.index].entry
 }
 
-// response returns a response, and reads each response only once. A response in a conversation that
-// still exists is always found. Of other responses, one that its client has deleted is not found.
-// One that the client did not want stored is found only for calls of tools that workers ran, because
-// no client has their complete results.
+// response returns the response that the item i refers to, and reads each response only once. A
+// response in a conversation that still exists is always found. Any other response is not found if
+// its client has deleted it. If its client did not want it stored, only an item that is a call of a
+// tool that a worker ran can refer to it, because clients never get the complete result of such a
+// call.
 func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
 	if f := r.responses[id]; f != nil {
 		return f, nil

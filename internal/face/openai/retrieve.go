@@ -42,8 +42,8 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// includeMore adds those values of include to the response that only the retrieve request contains,
-// and not the create request.
+// includeMore lets the response show encrypted reasoning if the parameter include of the retrieve
+// request asks for it, even if the create request has not asked for it.
 func (a *API) includeMore(ctx context.Context, org string, f *found, include []string) error {
 	asked := request{Include: include}
 	if !asked.wants(includeReasoning) {

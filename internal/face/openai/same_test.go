@@ -19,9 +19,9 @@ import (
 )
 
 // TestStreamRetrieveMergeAndEntriesAreTheSame checks that all ways to read a response have the same
-// items: the deltas of a stream, the end of the stream, a retrieve request, Merge of the same
-// pieces however they are cut, and the stored entries. Each item has a unique id that depends on
-// its place.
+// items: the deltas of a stream, the response at the end of the stream, a retrieve request, the
+// stored entries, and response.Merge of the entries in random pieces. Each item has a unique id,
+// made from the id of the response and the index of the item.
 func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {
@@ -172,7 +172,8 @@ func (s *stage) stored(execution uuid.UUID, id string) []response.Update {
 	return all
 }
 
-// cut divides the updates of text and arguments at random places. It does not divide a signed text.
+// cut divides the texts and arguments of the updates into pieces of random length. It does not
+// divide a signed text.
 func cut(r *rand.Rand, updates []response.Update) []response.Update {
 	var all []response.Update
 	for _, u := range updates {

@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestReaderOfAResponseThatNeverReadsIsCutOff checks that a reader of a response that never reads
-// is disconnected, and that what it has received does not look complete. Nothing waits for the
-// reader: the response ends, and can be retrieved.
+// TestReaderOfAResponseThatNeverReadsIsCutOff checks that a client that opens the stream of a
+// response and never reads it is disconnected. What it has received does not look complete. Nothing
+// waits for the client: the response ends, and can be retrieved.
 func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	text := strings.Repeat("a word, ", 1<<19) // together with the events that repeat it, more than the kernel buffers

@@ -51,7 +51,8 @@ func (n *chain) ended(c creation, f *fold) {
 	}
 }
 
-// failed clears the chain if it has the response from which a create request failed to continue.
+// failed clears the chain if a create request that continues its response has failed. previous is
+// the id of the response that the create request continues.
 func (n *chain) failed(previous string) {
 	if previous != "" && previous == n.id {
 		*n = chain{}

@@ -77,8 +77,8 @@ func TestSocketRemembersTheNewest(t *testing.T) {
 	k.create(notStored + after(b.ID) + `"input":"c"`)
 }
 
-// TestSocketFailedContinuationEndsTheChain checks that after a create request that continues a
-// response and fails, that response can no longer be continued. The connection stays usable.
+// TestSocketFailedContinuationEndsTheChain checks a create request that continues a response and
+// fails. Afterwards that response can no longer be continued, but the connection stays usable.
 func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame string
@@ -116,8 +116,8 @@ func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	}
 }
 
-// TestSocketOtherFailuresLeaveTheChain checks that a create request that fails changes nothing for
-// the newest response, if the request continues from another response or from none.
+// TestSocketOtherFailuresLeaveTheChain checks create requests that fail and do not continue the
+// connection's newest response. Afterwards that response can still be continued.
 func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 	s := newStage(t)
 	k := s.dial()

@@ -12,8 +12,8 @@ import (
 // createFrame is the type of a frame that contains a create request. Clients send no other type.
 const createFrame = "response.create"
 
-// answer processes one frame of the client. It sends the client an error that does not end the
-// socket, and returns an error that does.
+// answer processes one frame of the client. If the request in the frame is refused or fails, answer
+// sends the client an error, and the socket stays open. Its own error means that the socket ends.
 func (k *socket) answer(ctx context.Context, f frame) error {
 	done := fair.Compute(ctx)
 	c, err := k.parse(f)

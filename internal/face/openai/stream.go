@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// stream sends the events of the response whose sequence number is greater than after. If it must
-// stop before the response ends, it resets the connection, because clients mistake a clean end
-// for success.
+// stream sends the events of the response, without those whose sequence number is at most the
+// number in the parameter after. If it must stop before the response ends, it resets the
+// connection, because clients mistake a clean end for success.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stopped := a.cancelOnStop(ctx, cancel)

@@ -98,7 +98,7 @@ func notOffered(name string) *Error {
 	return invalid("tool_choice", "invalid_value", "Tool choice '%s' not found in 'tools' parameter.", name)
 }
 
-// narrow removes the tools that the tool choice does not allow from the agent's settings. It also
+// narrow removes from the agent's settings the tools that the tool choice does not allow. It also
 // checks the names of tools that workers run. They are known only after the agent was found.
 func (c toolChoice) narrow(settings *perdure.ReactInput, agent string) error {
 	if c.allowed != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// tooLong returns an answer that refuses a conversation without a summary as too long. For any
-// other conversation it is the answer then.
+// tooLong returns an answer of a model with a small context window. A conversation that was not
+// compacted gets the error that it is too long. Every other request gets the answer in the
+// parameter then.
 func tooLong(then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		compacted := slices.ContainsFunc(req.Messages, func(m perdure.Message) bool { return m.Parts[0].Type == perdure.PartCompaction })

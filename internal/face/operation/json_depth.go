@@ -5,8 +5,9 @@ package operation
 const described = 32
 
 // shallow returns a JSON text in which null replaces all arrays and objects that are nested deeper
-// than described. Decoding a deeply nested value costs hundreds of times its size in memory, and
-// validation does not look at that depth. The caller must have checked that raw is valid JSON.
+// than the constant described. Validation does not look at that depth, and decoding deeply nested
+// values would cost hundreds of times their size in memory. The caller must have checked that raw
+// is valid JSON.
 func shallow(raw []byte) []byte {
 	var c jsonTrimmer
 	for i := 0; i < len(raw); i++ {

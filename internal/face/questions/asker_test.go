@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAskersAreThoseOfTheResponse checks which keys a question with notAsker excludes: the key that
-// started the run, and the senders of the signals that the response had taken before the question.
-// A signal began the response, joined it, or was pending when the previous response ended. Senders
-// of earlier and later signals may answer.
+// TestAskersAreThoseOfTheResponse checks who may not answer a question that has notAsker set: the
+// key that started the run, and the keys whose signals belong to the response that asks the
+// question. The signals of the test begin a response, join one, or arrive shortly before the
+// previous response ends. The senders of earlier and of later signals may answer.
 func TestAskersAreThoseOfTheResponse(t *testing.T) {
 	each(t, func(h *testServer) {
 		keys := map[string]string{"starter": h.ClientKey}

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// calls returns a change that makes a question ask for the approval of a call of the tool. The
-// returned change then applies the changes in the parameter change.
+// calls returns a function that makes a question ask for the approval of a call of the tool. That
+// function then calls the functions in the parameter change with the question.
 func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Prompt, n.Details = perdure.QuestionApproval, tool, "", json.RawMessage(arguments)
@@ -256,7 +256,8 @@ func TestGrantsThatAreRefused(t *testing.T) {
 	h.as(h.ClientKey, "DELETE", "/approval-grants/"+uuid.NewString(), "").Want(404, nil)
 }
 
-// TestGrantsAreLimited checks the maximum number of grants of a run.
+// TestGrantsAreLimited checks that a run has at most perdure.MaxGrants grants. An approval that
+// would create one more is refused until a grant is revoked.
 func TestGrantsAreLimited(t *testing.T) {
 	h := open(t)
 	a := h.start("x")

@@ -54,7 +54,8 @@ func (h *testServer) start(prompt string) asker {
 	return asker{h.Claim(), h}
 }
 
-// ask asks a question with details. Unless change sets the kind, it is a kind of the agent's own.
+// ask asks a question with details. The functions in the parameter change can modify the question
+// before. Its kind is otherwise "plan", a kind that only the agent knows.
 func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	a.h.T.Helper()
 	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"plan": "` + key + `"}`)}

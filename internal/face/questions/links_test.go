@@ -219,7 +219,7 @@ func TestALinkOutlivesOtherVotes(t *testing.T) {
 }
 
 // TestALinkRefusesWhatItsKeyMayNot checks that no link is created for a key that may not answer the
-// question. The key of a link can cast no vote with the link that it could not cast without it.
+// question. A vote over a link is refused if the link's key itself could not cast that vote.
 func TestALinkRefusesWhatItsKeyMayNot(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -301,8 +301,9 @@ func TestLinksAreListedAndLimited(t *testing.T) {
 	})
 }
 
-// TestTheFormsOfAnswers checks the forms for choices and JSON Schemas, and the values that they
-// refuse.
+// TestTheFormsOfAnswers checks the form on the page of a question, for choices and for JSON
+// Schemas: its fields, the error for values that do not fit, and the answer that is made from
+// values that do.
 func TestTheFormsOfAnswers(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)

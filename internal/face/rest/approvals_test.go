@@ -50,8 +50,10 @@ func TestThePolicyOfAStart(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfAnotherKind checks the approval policies of an execution that is not a react agent:
-// the policy in the start, and that of the definition that the start names.
+// TestThePolicyOfAnotherKind checks approval policies in the start of an execution that is not a
+// react agent. Invalid policies are refused. If a LOCAL execution has a policy, from its start or
+// its definition, it needs a worker with the feature questions/local. The input of the execution
+// stays unchanged.
 func TestThePolicyOfAnotherKind(t *testing.T) {
 	h := facetest.Open(t)
 	for wrong, field := range wrongPolicies {

@@ -102,9 +102,9 @@ func (p deadlineWriter) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// The functions whose names begin with show complete objects before these are sent in a response.
-// They load contents that are stored outside the objects' rows. Where a content is not loaded, they
-// set its length and hash instead.
+// The functions named show... (showExecution, showEntries and so on) complete objects before a
+// response sends them. They load contents that are stored outside the objects' rows. If a content
+// is not loaded, they set its length and hash instead.
 
 func shown(place *json.RawMessage, ref *perdure.BlobRef, bytes *int64, sum *string) homes.Field {
 	return homes.Field{Place: place, Ref: ref, Bytes: bytes, Sum: sum}

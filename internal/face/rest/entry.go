@@ -65,8 +65,8 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	if err := out.Encode(e); err != nil {
 		return nil, nil, &perdure.Error{Code: perdure.Internal, Message: "entry " + e.ID.String() + " does not encode", Err: err}
 	}
-	// The first occurrence of "content": is the member. Before it, the JSON has only ids and
-	// names, and quotes in these are escaped.
+	// The first "content": in the JSON is the name of the entry's content. The JSON before it has
+	// only ids and names, in which quotes are escaped.
 	const member = `"content":`
 	before, after, _ = bytes.Cut(raw.Bytes(), []byte(member+"null"))
 	return append(bytes.Clone(before), member...), after, nil

@@ -190,7 +190,8 @@ func (h *largeExecution) one(rest string) map[string]any {
 
 // TestLargeContentsAreLeftOut checks that contents over 256 KiB are replaced by their length and
 // hash, except in the responses for one entry and for one content. A content of 256 KiB is
-// included. At most one read loads a whole row.
+// included. The server may load whole contents in one read of the store (when the execution
+// starts), and then reads large contents only in pieces.
 func TestLargeContentsAreLeftOut(t *testing.T) {
 	const large = 1 << 20
 	input := `{"n":1,"pad":` + string(text("in", large)) + `}`

@@ -59,7 +59,7 @@ func TestObjectsHaveTheirNames(t *testing.T) {
 
 var camelCase = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
 
-// walk calls visit for every member of a JSON value, at every depth.
+// walk calls the function visit for every member of a JSON value, at every depth.
 func walk(v any, at string, visit func(at, name string, value any)) {
 	switch v := v.(type) {
 	case map[string]any:

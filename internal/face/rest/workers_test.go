@@ -11,8 +11,9 @@ type queuePage struct {
 	NextCursor *string
 }
 
-// TestQueues checks the lists of workers and queues, pausing a queue, the roles that may do so, and
-// refusals, which name the field.
+// TestQueues checks that an admin can pause and resume queues, and that the list of queues shows
+// which are paused. A client may not do so. Invalid requests are refused with the name of the
+// field. Each worker in the list of workers is connected and has queues.
 func TestQueues(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}

@@ -162,8 +162,9 @@ func TestAPieceNeverSplitsACharacter(t *testing.T) {
 	}
 }
 
-// TestPositionsHaveTheirPrecedence checks that Last-Event-ID takes precedence over after, and after
-// over after_seq. A position without precedence is not parsed, even if it is invalid.
+// TestPositionsHaveTheirPrecedence checks a stream whose request names several start positions. The
+// header Last-Event-ID takes precedence over the parameter after, and that parameter over
+// after_seq. A position that does not apply is not parsed, even if it is invalid.
 func TestPositionsHaveTheirPrecedence(t *testing.T) {
 	h := open(t)
 	r := play(h)

@@ -186,8 +186,8 @@ func TestFilteredStreamContinuesWithoutReadingBack(t *testing.T) {
 }
 
 // TestStreamOfSomeTypes checks that a filtered stream contains only the events of the requested
-// types and the end event. The seq of each event is the next one after the last shown and the last
-// omitted seq.
+// types and the end event. A client sees that nothing is lost: the seq before each event is that of
+// the previous event, or the seq of an omitted event (prevSeq).
 func TestStreamOfSomeTypes(t *testing.T) {
 	h := open(t)
 	r := play(h)

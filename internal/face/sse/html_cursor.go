@@ -9,9 +9,10 @@ type cursorTracker struct {
 	at func(pos int64) (perdure.Cursor, error)
 }
 
-// before returns the cursor directly before the cursor now, and records now as the last cursor. It
-// reads the log only if needed is true and some positions before now were skipped. If needed is
-// false, it returns the zero cursor for a cursor that it would have to read.
+// before is called with the cursor of each new item of the log (the parameter now). It returns the
+// cursor directly before that one. If it does not know that cursor, because positions were skipped,
+// it reads it from the log. But if needed is false, it never reads the log, and returns the zero
+// cursor instead.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

@@ -81,8 +81,8 @@ func pageOf(t *testing.T, events []sseEvent) *htmlPage {
 }
 
 // TestRenderedStreamEqualsTheRenderedText checks that the joined parts of a rendered stream equal
-// the rendering of the whole text. Events inside a list or a code block follow it, except the event
-// of a written file. All events arrive.
+// the rendering of the whole text. An event that occurs inside a list or a code block is sent after
+// that block, except the event of a written file. No event is lost.
 func TestRenderedStreamEqualsTheRenderedText(t *testing.T) {
 	h := open(t)
 	r := talk(h)

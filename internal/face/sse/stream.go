@@ -146,8 +146,8 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 	return out.flush()
 }
 
-// during returns those events between the start of a text block and the position upTo that the
-// view v selects.
+// during returns the events that the view v selects, from the start of a text block up to the
+// position upTo.
 func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo int64, v view) ([]eventlog.Item, error) {
 	at, err := s.Log.BlockStart(ctx, execution, block, perdure.EventToken)
 	if err != nil || at.Pos == 0 || at.Pos >= upTo {

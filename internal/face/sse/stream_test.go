@@ -127,7 +127,8 @@ func TestStreamPositions(t *testing.T) {
 	if show(third) != show(whole[3:]) {
 		t.Errorf("after= gives\n%s", show(third))
 	}
-	// Last-Event-ID takes precedence over after, and after over after_seq.
+	// The header Last-Event-ID takes precedence over the parameter after, and that one over
+	// after_seq.
 	if got := h.Follow(path+"?after="+whole[0].ID, "Last-Event-ID", whole[2].ID).All(); show(got) != show(third) {
 		t.Errorf("Last-Event-ID gives\n%s", show(got))
 	}
@@ -235,8 +236,8 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 // maxSeq contains the only member of an execution that this test reads.
 type maxSeq struct{ MaxSeq int64 }
 
-// TestSupersededBlockKeepsItsSeq checks that after a failed attempt, a later reader gets its block
-// as one event without text. The seqs have no gap.
+// TestSupersededBlockKeepsItsSeq checks that a reader who comes after an attempt has failed gets
+// the block of that attempt as one event without text. The seqs have no gap.
 func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 	h := open(t)
 	h.Start("")

@@ -217,9 +217,10 @@ func (k *socket) loaded(ctx context.Context, out eventsLoaded, items []eventlog.
 }
 
 // goOn begins to follow the log once the client has loaded all pages. Pages that are loaded by seq
-// show the log as it is when they are read. After them, goOn starts at the position of the first
-// page, so that the client misses no event that was committed while it loaded the others. Pages that
-// are loaded by cursor follow one another in the log. After them, goOn starts at the end of the last.
+// show the log as it is when each page is read. After such pages, goOn starts at the position of
+// the first one, so that the client misses no event that was committed while it loaded the others.
+// Pages that are loaded by cursor follow one another in the log. After such pages, goOn starts at
+// the end of the last one.
 func (k *socket) goOn(ctx context.Context, at perdure.Cursor, more bool) {
 	if k.chain == nil {
 		k.chain = &at

@@ -34,7 +34,7 @@ func (d *definitionFlags) flags(cmd *cobra.Command) {
 	d.JSONFlag(cmd)
 }
 
-// fill sets in the definition what the file contains, and then what the flags contain.
+// fill sets the fields of the definition: first from the file, and then from the flags.
 func (d *definitionFlags) fill(into *perdure.Definition) error {
 	d.agent.IgnoreVariables = true
 	if err := d.agent.Check(); err != nil {

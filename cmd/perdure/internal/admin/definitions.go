@@ -54,8 +54,9 @@ func modelNames(models []perdure.ModelConfig) string {
 	return strings.Join(names, ",")
 }
 
-// printDefinition prints a definition as JSON, in the form that the commands create and update read. If
-// plain is not empty and --json is not set, it instead prints one line that ends with plain.
+// printDefinition prints a definition as JSON, in the form that the commands create and update
+// read. If the parameter plain is not empty and --json is not set, it instead prints one line,
+// whose last word is the value of plain.
 func printDefinition(a *setup.App, d *perdure.Definition, plain string) error {
 	if a.JSON || plain == "" {
 		return a.Stdout.PrintJSON(d)

@@ -14,9 +14,10 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// approve handles /approve. Without an id, it approves the question that the terminal asks if the run
-// has no other open question; otherwise it lists the open questions. With an id, the terminal shows
-// that question and asks it, so that nobody approves what was not shown.
+// approve handles /approve. With an id, the terminal shows the question that has the id and asks
+// it, so that nobody approves what was not shown. Without an id, approve lists the open questions.
+// But if the only open question is the one that the terminal is already asking, approve approves
+// it.
 func (s *session) approve(ctx context.Context, operand string) error {
 	open, err := s.readQuestions(ctx, s.current())
 	if err != nil {
@@ -95,8 +96,9 @@ func shortID(id uuid.UUID, all []*perdure.Question) string {
 	return text[:n]
 }
 
-// findQuestion returns the id of the open question of the run whose id begins with a text. open are
-// the open questions.
+// findQuestion returns the id of the run's question whose id begins with the text. The parameter
+// open has the open questions. Any other result is an error: no such question, several, or one that
+// is not open any more.
 func (s *session) findQuestion(ctx context.Context, open []*perdure.Question, text string) (id uuid.UUID, err error) {
 	if strings.ContainsAny(text, " \t\n") {
 		return id, errors.New("/approve takes one id, and the answer is asked for afterwards; nothing was sent")

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
-// twiceWithin is the longest interval between two interrupt signals to the process within which the second
-// one ends the chat.
+// twiceWithin is the time within which a second interrupt signal to the process ends the chat.
+// After a longer time, a signal counts as a first one again.
 const twiceWithin = 5 * time.Second
 
 // escape handles the key Esc. If the terminal asks a question that may be left unanswered, the terminal

@@ -61,7 +61,7 @@ func (s *session) choose(c *perdure.ModelChoice) {
 	}
 }
 
-// modelsFrom returns a list that begins with the model first, followed by the other models.
+// modelsFrom returns a list of models: the parameter first at the beginning, then the other models.
 func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdure.ModelConfig {
 	all := []perdure.ModelConfig{first}
 	for _, m := range models {
@@ -73,8 +73,9 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 }
 
 // startRequest returns the settings of a new run: the command's settings, with the model that was
-// chosen in the chat. If the command names no models, the new run has the models of the previous run.
-// If the choice changes the first model, the result chosen is its name; otherwise it is "".
+// chosen in the chat. If the command names no models, the new run has the models of the previous
+// run. The result chosen is the name of the chosen model if the choice changes the first model of
+// the run, and otherwise "".
 func (s *session) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.options.Start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// maxPastContent is the size in bytes up to which ShowPast reads the content of an entry that the server
-// has left out of the list.
+// maxPastContent is the maximum size in bytes of an entry's content that ShowPast reads separately.
+// It does so if the server has left the content out of the list of entries.
 const maxPastContent = 1 << 20
 
 // ShowPast shows the newest part of the conversation that the chat continues, and the current state of its

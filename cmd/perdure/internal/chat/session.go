@@ -30,7 +30,8 @@ var (
 	errAnswerStopped = errors.New("the turn was stopped")
 	// errLeftOpen ends the asking of a question in the terminal. The question stays open.
 	errLeftOpen = errors.New("the question stays open")
-	// errSetAside interrupts the current question, or the following of events, for another question.
+	// errSetAside ends the asking of a question in the terminal, or the following of events,
+	// because the user has chosen another question.
 	errSetAside = errors.New("another question is asked first")
 )
 
@@ -55,8 +56,8 @@ type session struct {
 	id     uuid.UUID // the followed run; uuid.Nil between runs
 	input  perdure.ReactInput
 	chosen *perdure.ModelChoice // the user's choice of a model; nil means the run's first model
-	// preferred are the models for new runs, first the one that the user has chosen. The others are the
-	// other models of the run for which the user chose it.
+	// preferred are the models for new runs. The first is the model that the user chose last in
+	// this chat; after it come the other models of the run in which the user chose it.
 	preferred []perdure.ModelConfig
 	busy      bool
 	react     bool // the run is of the react agent
@@ -155,8 +156,8 @@ func (s *session) followAll(ctx context.Context, first Target) (last *watcher.Wa
 	}
 }
 
-// open starts or resumes the run of a target. It returns nil if the run needs a prompt first. With an
-// error, it returns a watcher if the run exists.
+// open starts or resumes the run of a target. It returns nil if the run needs a prompt first. If
+// the run exists, open returns a watcher even with an error.
 func (s *session) open(ctx context.Context, t Target) (*watcher.Watcher, error) {
 	s.connection.Lock()
 	defer s.connection.Unlock()

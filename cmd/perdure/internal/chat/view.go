@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// view shows a run in a chat. Its methods may be called concurrently: the events of the run come
-// from another goroutine than the answers to commands. User messages are shown as the log has them.
+// view shows a run in a chat. Its methods may be called concurrently: one goroutine shows the
+// events of the run, another one the results of the user's commands. A message of the user is shown
+// when its event arrives from the log, not when the user sends it.
 type view struct {
 	s    *session
 	mu   sync.Mutex
@@ -127,7 +128,8 @@ func (s *session) saw(e client.Event) {
 	}
 }
 
-// chosenBy returns the model that an event of a signal has chosen; nil if it is another signal.
+// chosenBy returns the model that a user has chosen with a signal; e is the event of the signal. It
+// returns nil for signals that choose no model.
 func chosenBy(e client.Event) *perdure.ModelChoice {
 	var d struct {
 		Name  string          `json:"signalName"`

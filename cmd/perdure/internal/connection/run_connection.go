@@ -76,8 +76,8 @@ func (r *RunConn) NeedsWorker(queue string) bool {
 	return r.HasNoWorkers() || (private && r.Owner != nil && r.Owner.GRPC != "")
 }
 
-// dial returns the server of this command's worker. It is this process's own server, or the
-// data directory's owner over the network.
+// dial connects this command's worker to its server: to the server in this process, or over the
+// network to the server of the data directory's owner. hangUp ends the connection.
 func (r *RunConn) dial(ctx context.Context, log *slog.Logger) (d perdure.Dispatch, hangUp func(), err error) {
 	data := r.Conn.Data
 	if r.own != nil {

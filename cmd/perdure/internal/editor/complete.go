@@ -85,7 +85,8 @@ func (m *model) accept() {
 	}
 }
 
-// moveTo moves the cursor to the end of before, which is a beginning of the input.
+// moveTo moves the cursor so that the text in the parameter before is left of it. The input begins
+// with that text.
 func (m *model) moveTo(before string) {
 	m.area.MoveToBegin()
 	for range strings.Count(before, "\n") {

@@ -26,8 +26,8 @@ type History struct {
 	lines []string
 }
 
-// OpenHistory reads a history. A file that does not exist is empty; lines that do not decode are
-// skipped. It makes the file shorter if the file is over its limits.
+// OpenHistory reads a history. If the file does not exist, the history is empty; lines that do not
+// decode are skipped. If the file is over its limits, OpenHistory shortens it.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	if path == "" {

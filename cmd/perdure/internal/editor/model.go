@@ -19,8 +19,8 @@ const (
 	maxInputLines = 10_000
 	// maxMenuRows is the maximum number of visible candidates of a completion.
 	maxMenuRows = 6
-	// maxQueueRows is the maximum number of inputs shown above the input line that the run has not
-	// taken yet.
+	// maxQueueRows is the maximum number of waiting inputs that are shown above the input line. An
+	// input waits until the run takes it.
 	maxQueueRows = 3
 	promptText   = "› "
 )

@@ -40,8 +40,8 @@ func newOutput(s *terminal.Screen) *output {
 	return &output{screen: s, device: s.Device(), send: func(tea.Msg) {}, height: s.Rows}
 }
 
-// Write implements io.Writer. It does not check the text: a [terminal.Screen] writes it, which makes
-// control sequences visible.
+// Write implements io.Writer. It need not check the text: the text comes from a [terminal.Screen],
+// which has made control sequences visible.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -53,8 +53,8 @@ type reflow struct {
 	width  int                   // width of the terminal; only the goroutine of the tea.Program uses it
 }
 
-// wrapsRows reports whether the terminal wraps the rows on its screen when it becomes narrower. The
-// terminals that do not are recognized by environment variables.
+// wrapsRows reports whether the terminal wraps the rows on its screen when it becomes narrower.
+// Terminals that do not wrap them are recognized by their environment variables.
 func wrapsRows(getenv func(string) string) bool {
 	if getenv("TMUX") != "" {
 		return true

@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 )
 
-// promptChangedText marks an answer whose prompt did not begin with the previous answer's prompt,
-// so that the provider could not use its cache.
+// promptChangedText is the remark beside an answer of the model if the prompt of its model call did
+// not begin with the prompt of the previous call. The provider could then not use its cache.
 const promptChangedText = "(the prompt began otherwise than the one before: the provider's cache was missed)"
 
-// readConversation returns the path of a run, from its first entry. It also returns the ids of the
-// answers whose prompt did not begin with the previous prompt, oldest first. It reads every entry
-// once: those on the path, and the llm_call entries, which record the change.
+// readConversation returns the path of a run, from its first entry. The result changed has the ids
+// of those answers of the model that promptChangedText marks, oldest first. readConversation reads
+// all entries of the run once, also the llm_call entries, which record whether the prompt changed.
 func readConversation(ctx context.Context, conn *connection.Conn, run uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
 	s, err := conn.Snapshot(ctx, run, 1)
 	if err != nil {

@@ -81,7 +81,7 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	return nil
 }
 
-// continues reports whether a run works, or wakes up by itself.
+// continues reports whether a run works, or waits for something that comes without the user.
 func continues(x *perdure.Execution) bool {
 	if x.Status == perdure.StatusWaiting {
 		return x.WaitReason != WaitsForSignal && x.WaitReason != WaitsForQuestion

@@ -12,8 +12,8 @@ func Commands(a *setup.App) []*cobra.Command {
 	return []*cobra.Command{newQuestionsCommand(a), newAnswerCommand(a), newGrantsCommand(a)}
 }
 
-// parseID parses an id. The error names what the id belongs to, such as "question", and list, the
-// command that lists the ids.
+// parseID parses arg as an id. Its error says what should have the id (the parameter what, for
+// example "question"), and which command prints the ids (the parameter list).
 func parseID(what, list, arg string) (uuid.UUID, error) {
 	id, err := uuid.Parse(arg)
 	if err != nil || len(arg) != 36 {

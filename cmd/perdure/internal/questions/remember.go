@@ -44,8 +44,9 @@ func readRemember(form string, life time.Duration, r *client.AnswerRequest) erro
 	return nil
 }
 
-// remembered parses the words that a person types after "r" at a question's prompt. It returns an answer
-// that approves and says what to remember, or in wrong a text about what is wrong with the words.
+// remembered parses the words that a person types after "r" at a question's prompt. It returns an
+// answer that approves the question and says which approval to remember. If it does not know a
+// word, wrong lists the words that it knows.
 func remembered(words string) (r client.AnswerRequest, wrong string) {
 	remember := perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantExact}
 	for word := range strings.FieldsSeq(words) {

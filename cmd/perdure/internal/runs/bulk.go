@@ -62,8 +62,8 @@ func newBulkCommand(a *setup.App, verb bulkVerb) *cobra.Command {
 	return cmd
 }
 
-// bulk shows the number of runs, asks the user to confirm it unless yes is set, and follows the
-// bulk action to its end.
+// bulk shows the number of runs, asks the user to confirm it, and follows the bulk action to its
+// end. If the parameter yes is set, it does not ask.
 func bulk(ctx context.Context, a *setup.App, c *client.Client, r client.BulkRequest, verb bulkVerb, yes bool) error {
 	n, err := c.CountBulkAction(ctx, r)
 	if err != nil {

@@ -199,8 +199,8 @@ func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequ
 	return r.Stderr.Linef("perdure: commands cannot be confined here, so each bash call asks for your approval (--approve allow lets them run)")
 }
 
-// resolveDefinition reads the agent definition that the user named into the request. The values of flags
-// then replace or extend the settings of the definition.
+// resolveDefinition finds the agent definition that the user named, and sets it in the request. The
+// values of flags replace or extend the settings of the definition.
 func (r *RunCommand) resolveDefinition(ctx context.Context, conn *connection.Conn, q *client.StartRequest) error {
 	if r.Definition == "" {
 		return r.instruct(conn, q, nil)

@@ -120,7 +120,8 @@ func errNoSignal(ctx context.Context, cmd *cobra.Command, c *client.Client, x *p
 	return setup.NewUsageError("NAME is missing: the name of the signal", remedy+"\nusage:   "+cmd.UseLine())
 }
 
-// explainValue adds a description of the value that a signal takes to an error about the value.
+// explainValue returns an error about the value of a signal, extended by a description of the value
+// that the signal takes.
 func explainValue(ctx context.Context, c *client.Client, x *perdure.Execution, name string, wrong error) error {
 	k, err := readSignals(ctx, c, x)
 	if err != nil {

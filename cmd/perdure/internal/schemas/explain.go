@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// Explain describes the value that a schema accepts, and shows an example of the command that sends it.
-// The command ends before the value. Without a schema it returns "".
+// Explain describes the value that a schema accepts, and shows an example of the command that sends
+// it. The parameter command is that command line without the value at its end. Without a schema,
+// Explain returns "".
 func Explain(raw json.RawMessage, command string) string {
 	var lines []string
 	fields := Fields(raw)

@@ -117,8 +117,8 @@ func (d *document) resolve(s *schema) *schema {
 	})
 }
 
-// resolveFirst is resolve for an example: of several alternatives it joins only the first one, which
-// the example must fit.
+// resolveFirst is like resolve, but of several alternatives it joins only the first one. It is for
+// examples, which must fit one alternative.
 func (d *document) resolveFirst(s *schema) *schema {
 	return d.joined(s, func(joined *schema, alternatives []*schema) {
 		if len(alternatives) > 0 {

@@ -16,7 +16,8 @@ const order = `{"type":"object","$defs":{"address":{"type":"object","properties"
 "payment":{"oneOf":[{"type":"object","properties":{"card":{"type":"string"}},"required":["card"]},{"type":"object","required":["invoice"]}]}},
 "required":["article","quantity","to","payment"]}`
 
-// TestFieldsOfASchema checks the lines for the fields of an object.
+// TestFieldsOfASchema checks that Fields describes an object with one line for each field, nested
+// fields indented. A schema that accepts any value has no lines.
 func TestFieldsOfASchema(t *testing.T) {
 	want := `article   string, required: what to send\u001b[2J
 quantity  integer, required
@@ -68,7 +69,9 @@ func TestExamplesFitTheirSchema(t *testing.T) {
 	}
 }
 
-// TestLargeSchemasAreDescribedBriefly checks the limits of a description.
+// TestLargeSchemasAreDescribedBriefly checks that the description of a large schema stays short: it
+// lists at most maxFields fields and some of the values, and counts the others. The example of the
+// schema has at most maxExample bytes.
 func TestLargeSchemasAreDescribedBriefly(t *testing.T) {
 	var fields, values []string
 	for i := range 500 {

@@ -47,8 +47,8 @@ func (s *serverCommand) dev(ctx context.Context) error {
 	return errors.Join(s.devOn(ctx, own), own.Close())
 }
 
-// devOn registers the worker before the addresses are bound, so that the first client finds the
-// known kinds of agents.
+// devOn runs perdure dev on an opened server until ctx ends. It registers the worker before the
+// server listens on its addresses, so that the first client finds the known kinds of agents.
 func (s *serverCommand) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.worker
 	w.Dev, w.Queues, w.Logger, w.Registerer = true, []string{"default"}, s.Logger(slog.LevelInfo), s.registerer()

@@ -101,7 +101,8 @@ func OtherDataDirs(data string) []string {
 	return others
 }
 
-// listedDataDirs reads the list, and removes entries that no longer exist.
+// listedDataDirs returns the directories in the list. It removes those from the list that no longer
+// exist.
 func listedDataDirs(list string) []string {
 	folder, err := os.Open(list)
 	if err != nil {

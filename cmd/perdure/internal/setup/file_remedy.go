@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// fileRemedy returns what to do about the file or folder of an error of the system; "" for other errors.
+// fileRemedy returns advice for an error of the operating system about a file or folder; "" for
+// other errors.
 func fileRemedy(err error) string {
 	var of *fs.PathError
 	if !errors.As(err, &of) {
@@ -34,8 +35,8 @@ func fileRemedy(err error) string {
 	return ""
 }
 
-// NewFileError returns the error of a file that a flag or variable names and that cannot be used. advice
-// is the remedy if the system's error has none.
+// NewFileError returns the error for a file that cannot be used. name is the flag or variable that
+// names the file. advice is the remedy if fileRemedy has none for err.
 func NewFileError(name string, err error, advice string) UsageError {
 	switch remedy := fileRemedy(err); {
 	case remedy != "":
@@ -46,7 +47,8 @@ func NewFileError(name string, err error, advice string) UsageError {
 	return NewUsageError(name+": "+err.Error(), advice)
 }
 
-// notFolder returns the beginning of a path that is a file, although the path continues after it.
+// notFolder returns the part of a path that should be a folder but is a file. For example, it
+// returns /a/b for the path /a/b/c if /a/b is a file.
 func notFolder(path string) string {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() || dir == filepath.Dir(dir) {
@@ -55,7 +57,8 @@ func notFolder(path string) string {
 	}
 }
 
-// denying returns the part of a path that does not permit this process to use the path.
+// denying returns the folder or file in a path whose permissions keep this process from using the
+// path.
 func denying(path string) string {
 	const mayEnter = 1
 	var outer []string

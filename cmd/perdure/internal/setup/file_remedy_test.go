@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRemediesOfFileErrors checks the advice for errors of the system that a test cannot cause.
+// TestRemediesOfFileErrors checks the advice for errors that a test cannot cause, for example those
+// of a read-only file system and of a full disk.
 func TestRemediesOfFileErrors(t *testing.T) {
 	for reason, want := range map[syscall.Errno]string{
 		syscall.EROFS:  "the file system of /data/x is read-only; mount it for writing, or use another folder",

@@ -65,8 +65,8 @@ func startTracing(ctx context.Context, version string) (tracing, error) {
 	return tracing{provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}, nil
 }
 
-// checkExporter refuses environment variables with values that the exporter would ignore, with a line
-// in the log. That line would contain the value, which may have a password or key in it.
+// checkExporter refuses environment variables whose values the exporter cannot use. The exporter
+// would ignore such a value and write it to the log, although it may contain a password or key.
 func checkExporter() error {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		if u, err := url.Parse(os.Getenv(name)); err != nil || os.Getenv(name) != "" && u.Host == "" {

@@ -14,8 +14,8 @@ type UsageError struct {
 	Remedy  string // "" if there is none
 }
 
-// NewUsageError returns an error with the problem what and the remedy do. An empty do means that there
-// is no remedy.
+// NewUsageError returns a UsageError. The parameter what is the problem, and do is the remedy; ""
+// means that there is none.
 func NewUsageError(what, do string) UsageError { return UsageError{Problem: what, Remedy: do} }
 
 func (e UsageError) Error() string {

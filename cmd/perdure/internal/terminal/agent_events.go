@@ -47,7 +47,9 @@ func (v *TextView) work(s Style, text string) {
 // Step shows the record of a step. The log has no events of steps.
 func (v *TextView) Step(t *perdure.Task) { v.work(taskStyle(t), taskLine(t)) }
 
-// signal shows a signal that has come. The message of a signal to a react agent is shown as its entry.
+// signal shows a signal that the run has received. For a react agent it shows signals only if the
+// option ShowSignals is set, and never a user message, because the view shows that as an entry. The
+// signal that stops a turn is shown by stopped.
 func (v *TextView) signal(e client.Event) error {
 	var d struct {
 		Name  string          `json:"signalName"`

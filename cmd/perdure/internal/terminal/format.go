@@ -82,8 +82,9 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// Hanging returns a head and a text that begins at a column. In a terminal of the width, the text
-// continues in rows that begin at the column, too. The width 0 means one row.
+// Hanging returns one line: the label head, and beside it a text that begins at the column. If the
+// line is wider than the given width, the text is wrapped in its own column. The width 0 means that
+// nothing is wrapped.
 func Hanging(head string, column int, text string, width int) string {
 	if room := width - column; room > 0 {
 		text = strings.ReplaceAll(xansi.Wordwrap(text, room, ""), "\n", "\n"+strings.Repeat(" ", column))

@@ -2,8 +2,8 @@ package terminal
 
 import "testing"
 
-// TestTextHangsBesideItsHead checks that a text beside a head is wrapped in the text's own column, and
-// that a line that fits is not cut.
+// TestTextHangsBesideItsHead checks that the text beside a label is wrapped in its own column, and
+// that a line that fits is not wrapped.
 func TestTextHangsBesideItsHead(t *testing.T) {
 	for _, c := range []struct {
 		head, text string

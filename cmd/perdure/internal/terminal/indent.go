@@ -37,8 +37,8 @@ func (p *page) hanging(s Style, text string) {
 	}
 }
 
-// indented is write with a gutter at the start of each row. In a terminal, a line that is too long
-// continues in rows that have the gutter, too.
+// indented is like the method write, but puts a gutter at the start of each row. In a terminal, a
+// line that is too long continues in rows that have the gutter, too.
 func (p *page) indented(g gutter, s Style, text string) {
 	width := p.width()
 	for piece := range strings.Lines(text) {

@@ -20,8 +20,9 @@ type readLine struct {
 	ok   bool
 }
 
-// Read returns the next line of the input; false at the end of the input. If ctx ends first, Read returns
-// the cause, but reading continues in the background. The next call then returns the line that it has read.
+// Read returns the next line of the input; false at the end of the input. If ctx ends first, Read
+// returns the cause, but the read continues in the background. The next call returns the line that
+// was read there.
 func (r *LineReader) Read(ctx context.Context) (string, bool, error) {
 	if r.lines == nil {
 		r.lines = bufio.NewScanner(r.In)

@@ -94,7 +94,8 @@ func (p *page) section(kind string) {
 	p.current = kind
 }
 
-// block begins a new line if the text before comes from another log block than seq.
+// block prepares the page for text of the log block seq: if the text before it comes from another
+// block, the new text begins a new line.
 func (p *page) block(seq int64) {
 	if p.seq != seq {
 		p.seq = seq
@@ -176,9 +177,9 @@ func (p *page) capture(f func()) string {
 // EraseLine moves to the start of the line and erases it.
 const EraseLine = "\r\x1b[2K"
 
-// suffixOf returns the longest end of a text that has whole characters and at most the given number of
-// bytes. cut reports whether text before it was left out. The cost does not grow with the length of the
-// text.
+// suffixOf returns the end of a text: as many whole characters as fit into the given number of
+// bytes. The result cut reports whether text before them was left out. The cost does not grow with
+// the length of the text.
 func suffixOf(text string, most int) (end string, cut bool) {
 	at := len(text) - most
 	if at <= 0 {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxPastTurns and maxPastEntries are the maximum numbers of the user's messages and of entries
-	// with which the past of a conversation is shown.
+	// maxPastTurns and maxPastEntries limit the part of a past conversation that is shown: the
+	// number of messages of the user in it, and the number of all its entries.
 	maxPastTurns   = 3
 	maxPastEntries = 20
 	// maxPastRows is the maximum number of rows that the past of a conversation fills. If the newest entry

@@ -52,8 +52,9 @@ func (p *page) heading(kind, subject, prompt, id string) {
 	p.hanging(StyleDim, "  question "+Clean(Inline(id)))
 }
 
-// Headed reports whether the newest output of the view is the heading of the question. Callers then do not
-// print the heading again. After each call the answer is false until the view prints another heading.
+// Headed reports whether the newest output of the view is the heading of the question. Callers then
+// do not print the heading again. A second call returns false, until the view prints another
+// heading.
 func (v *TextView) Headed(q *perdure.Question) bool {
 	headed := v.headed == q.ID && v.p.current == questionSection
 	v.headed = uuid.Nil
@@ -88,7 +89,8 @@ func QuestionOutcome(q *perdure.Question) string {
 	return outcome(string(q.Status), string(q.Answer.Verdict), signalValue(q.Answer.Value, 0, q.Answer.OnWorker()), q.Answer.By, reason)
 }
 
-// outcome is QuestionOutcome for the values of a question or of its event in the log.
+// outcome does the work of QuestionOutcome. Its parameters are values of a question, or of the
+// event in the log that ends a question.
 func outcome(status, verdict, value, by, reason string) string {
 	text, known := map[string]string{
 		string(perdure.VerdictApprove): "approved", string(perdure.VerdictDeny): "denied", string(perdure.VerdictAnswer): "answered",

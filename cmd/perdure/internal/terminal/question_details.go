@@ -175,8 +175,9 @@ func membersOf(object []byte) (members []member, ok bool) {
 	return members, true
 }
 
-// foldDetails replaces the middle of many lines by a line that counts them, and the middle of a long
-// line by the number of its characters. The end stays, so that nothing can hide there.
+// foldDetails shortens details. Of many lines, it replaces the middle ones by one line with their
+// number. Of a long line, it replaces the middle by the number of characters there. The ends stay,
+// so that nothing can hide there.
 func foldDetails(lines []detailLine) []detailLine {
 	if hidden := len(lines) - maxDetailHead - maxDetailTail; hidden > 1 {
 		mark := detailLine{detailPadding, StyleWarn, fmt.Sprintf("… %s hidden; %s shows all", count(hidden, "line"), ViewAll)}

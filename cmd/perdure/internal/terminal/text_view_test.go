@@ -134,9 +134,9 @@ error: x: no key
 `)
 }
 
-// TestRetryWithoutOutputMarksNothing checks when the view marks superseded text as void. It does not if
-// none of the text was shown, or if the text's task has ended. It does for superseded text of the agent
-// itself.
+// TestRetryWithoutOutputMarksNothing checks which superseded text the view marks as void. Text of
+// which nothing was shown is not marked, and neither is text of a task that has ended. Text of the
+// agent itself is marked.
 func TestRetryWithoutOutputMarksNothing(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `

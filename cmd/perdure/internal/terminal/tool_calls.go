@@ -48,7 +48,7 @@ func (t *toolCallView) call(id, name string) *toolCall {
 	return c
 }
 
-// addArguments reads the arguments of calls from the answer that made them.
+// addArguments reads the arguments of calls from the message of the model that contains the calls.
 func (t *toolCallView) addArguments(e perdure.Entry) {
 	if e.Role != perdure.RoleAssistant || len(e.Content) == 0 {
 		return
@@ -195,8 +195,8 @@ type ResultLimit struct {
 	Remedy string // the command that shows the lines that were left out; "" if none is suggested
 }
 
-// result shows the end of a call. The call's output comes first. If lines of another call precede
-// the output, a line with the call's name comes first.
+// result shows the end of a call: the rest of its output, its result and its last line. If the
+// screen last showed another call, the last line comes before the result and names the call.
 func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
 	if c.hasVerdict {
@@ -224,9 +224,9 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 	}
 }
 
-// resultLines splits a result into the lines to show and the reason of the end, which may be the last
-// line, such as [exit code 1]. It leaves out the lines of a command whose output was already shown
-// while it ran.
+// resultLines splits the result of a call into the lines to show and the reason why the call ended.
+// The reason may be the last line of the result, such as [exit code 1]. If the output of a command
+// was already shown while it ran, there are no lines to show.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]

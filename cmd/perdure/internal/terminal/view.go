@@ -54,7 +54,7 @@ type Result struct {
 	ByModel   map[string]perdure.Usage `json:"usageByModel"`
 	Error     string                   `json:"error,omitempty"`
 	ErrorCode perdure.Code             `json:"errorCode,omitempty"`
-	// WaitsFor are the names of the signals that would wake the run.
+	// WaitsFor are the names of the signals that the run waits for.
 	WaitsFor []string `json:"waitsFor,omitempty"`
 	// Questions are the open questions of the run.
 	Questions []*perdure.Question `json:"questions,omitempty"`

@@ -14,8 +14,9 @@ import (
 // errDecided ends the reading of an answer, because the question is decided.
 var errDecided = errors.New("the question is decided")
 
-// whileOpen returns a context that ends with errDecided when the log contains the event that the
-// question was decided, or that the run has ended. stop releases it.
+// whileOpen returns a context for the time during which a question is open. The context ends with
+// errDecided when the log says that the question was decided or that the run has ended. The caller
+// must call stop.
 func (w *Watcher) whileOpen(ctx context.Context, id uuid.UUID) (open context.Context, stop func()) {
 	open, cancel := context.WithCancelCause(ctx)
 	c, cursor := w.Client, w.Cursor

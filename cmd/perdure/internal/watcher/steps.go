@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// stepFeed reads the steps of a run between the events of its log, which does not have them. It keeps
-// at most one page of them.
+// stepFeed adds the steps of a run to the events of its log, which has no steps. It reads them from
+// the list of tasks, and keeps at most one page of that list.
 type stepFeed struct {
 	conn *connection.Conn
 	id   uuid.UUID

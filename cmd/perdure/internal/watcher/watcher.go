@@ -43,7 +43,8 @@ type Watcher struct {
 	stops            atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 }
 
-// Session is a chat with an input line. It reads what the user types in place of the watcher.
+// Session is a chat with an input line. If a watcher has a Session, the Session reads what the user
+// types, and the watcher does not.
 type Session interface {
 	// SetAside returns an error if the user has chosen a question that must be asked first.
 	SetAside() error
@@ -189,8 +190,9 @@ func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// watchForWorker prints why no worker has claimed the run, if it is still PENDING after a while. The
-// caller calls taken when it reads an event that a worker has written, and stop to end the watch.
+// watchForWorker prints why no worker has claimed the run, if it is still PENDING after a while.
+// The caller calls the function taken when it reads an event that a worker has written, and the
+// function stop to end the watch.
 func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	fresh := w.Cursor == ""
 	ctx, cancel := context.WithCancel(ctx)

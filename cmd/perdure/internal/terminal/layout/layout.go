@@ -33,7 +33,7 @@ func Markdown(source string, width int, colour bool) string {
 	return l.blocks(proseParser.Parse(text.NewReader(l.source)), width, "\n\n")
 }
 
-// blocks formats the blocks that a block contains, and joins them with the separator between.
+// blocks formats the blocks inside a block, and joins them. The parameter between is the separator.
 func (l *layout) blocks(in ast.Node, width int, between string) string {
 	if width < minProseWidth {
 		return l.plain(in)

@@ -33,8 +33,8 @@ func TestBlocksAreLaidOut(t *testing.T) {
 	}
 }
 
-// TestStylesEndWithTheirLine checks that no line leaves the terminal in a style, so that what is
-// written before the next line has none.
+// TestStylesEndWithTheirLine checks that each line ends all styles that it begins. Text that is
+// written between two lines then has no style.
 func TestStylesEndWithTheirLine(t *testing.T) {
 	text := Markdown("**bold *both* and [a link](https://example.com/x) that** goes on `code over lines` here\n\n# Title that is long", 20, true)
 	if !strings.Contains(text, "\x1b[1m") || strings.Count(text, "\n") < 5 {

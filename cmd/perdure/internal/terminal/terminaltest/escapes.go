@@ -44,12 +44,12 @@ func Unsafe(printed string) rune {
 	return -1
 }
 
-// Outputs returns functions by name. Each prints a value with text in every field to out, as JSON
-// or for people.
+// Outputs returns output functions by name. Each function prints to out, as JSON or for people, a
+// value that has the text in every field.
 type Outputs func(out io.Writer, asJSON bool, text string) map[string]func() error
 
-// Check reports each output in which a text controls the terminal. Every output prints
-// something, except those that may be empty.
+// Check fails the test if an output contains a text that controls the terminal. It also fails the
+// test if an output function prints nothing, unless mayBeEmpty has its name.
 func Check(t *testing.T, of Outputs, mayBeEmpty ...string) {
 	t.Helper()
 	for _, text := range Escapes {
