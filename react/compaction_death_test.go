@@ -18,10 +18,7 @@ import (
 // is used once: it is in the conversation, or an event reports that it was not used.
 func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	turns := 20
-	if testing.Short() {
-		turns = backgroundAt + 4
-	}
+	const turns = 20
 	play := func(t *testing.T, nth int) (conversation []string, reached bool) {
 		s := emptyWorkerPool(t, looks(turns, 1000))
 		n := &windowModel{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 8000}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests of package tool on a kernel of Debian, in a virtual machine without
-# hardware support (QEMU's TCG), as an ordinary user with a delegated control group. Not
-# a part of CI.
+# Runs the tests of package tool, and of the packages below it that confine commands, on a
+# kernel of Debian, in a virtual machine without hardware support (QEMU's TCG), as an
+# ordinary user with a delegated control group. Not a part of CI.
 #
 #   scripts/kernel-test.sh [--suite bookworm|trixie] [--no-userns] [--run REGEXP] [--keep DIR]
 #
@@ -58,10 +58,13 @@ for deb in "$state"/cache/archives/*.deb; do
 done
 ln -sf bash "$work/root/bin/sh"
 ln -sf gawk "$work/root/bin/awk"
-mkdir -p "$work/root/src/tool" "$work/root/home/tester" "$work/root"/{proc,sys,dev,tmp,run,root}
+mkdir -p "$work/root/src" "$work/root/home/tester" "$work/root"/{proc,sys,dev,tmp,run,root}
 printf 'root:x:0:0::/root:/bin/bash\ntester:x:1000:1000::/home/tester:/bin/bash\n' >"$work/root/etc/passwd"
 printf 'root:x:0:\ntester:x:1000:\n' >"$work/root/etc/group"
-CGO_ENABLED=0 go test -c -tags kerneltest -o "$work/root/src/tool.test" ./tool
+for package in tool tool/internal/confine tool/internal/group; do
+	mkdir -p "$work/root/src/$package"
+	CGO_ENABLED=0 go test -c -tags kerneltest -o "$work/root/src/$package/package.test" "./$package"
+done
 
 cat >"$work/root/start" <<'START'
 #!/bin/bash
@@ -94,12 +97,16 @@ group=/sys/fs/cgroup/service/tests
 mkdir $group
 chown tester $group $group/cgroup.procs $group/cgroup.subtree_control $group/cgroup.threads
 echo "kernel-test: $(uname -r), security modules $(cat /sys/kernel/security/lsm), user namespaces $userns"
-cd /src/tool
-(
-	echo $BASHPID >$group/cgroup.procs
-	exec setpriv --reuid 1000 --regid 1000 --clear-groups /src/tool.test -test.v -test.timeout 40m -test.run "$run" </dev/null
-) 2>&1
-echo "kernel-test: exit $?"
+failed=0
+for package in tool tool/internal/confine tool/internal/group; do
+	echo "kernel-test: $package"
+	(
+		cd /src/$package
+		echo $BASHPID >$group/cgroup.procs
+		exec setpriv --reuid 1000 --regid 1000 --clear-groups ./package.test -test.v -test.timeout 40m -test.run "$run" </dev/null
+	) 2>&1 || failed=$?
+done
+echo "kernel-test: exit $failed"
 sync
 echo o >/proc/sysrq-trigger
 sleep 60

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -158,6 +159,27 @@ func TestBuiltins(t *testing.T) {
 	}
 	if bashTimeout != 2*time.Minute {
 		t.Errorf("a command has %s unless it asks for more", bashTimeout)
+	}
+}
+
+// TestReadyPoliciesKnowEachTool checks that the predefined approval policies allow the built-in tools
+// that change nothing without a question, and that the policy ask asks for all others.
+func TestReadyPoliciesKnowEachTool(t *testing.T) {
+	for _, tool := range Builtin() {
+		for _, name := range []string{"ask", "edits"} {
+			var p perdure.ApprovalPolicy
+			if err := json.Unmarshal([]byte(strconv.Quote(name)), &p); err != nil {
+				t.Fatal(err)
+			}
+			j, err := perdure.Approvals{Definition: p}.Judge(perdure.ApprovalCall{Tool: tool.Name, Arguments: json.RawMessage(`{}`)}, nil)
+			want := perdure.ApprovalAsk
+			if tool.ReadOnly || name == "edits" && tool.Name != "bash" {
+				want = perdure.ApprovalAllow
+			}
+			if err != nil || j.Then != want {
+				t.Errorf("the policy %s: %s for %s (%v), want %s", name, j.Then, tool.Name, err, want)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/agent/agenttest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // scenario returns a test scenario: an invoice as input, and a fake of the task that would post letters.
@@ -24,9 +25,7 @@ func TestPaysAfterFirstReminder(t *testing.T) {
 	if string(o.Output) != `"R-17 is paid after 1 reminders"` || o.Ran["letter"] != 1 {
 		t.Errorf("it gave %s after %d letters:\n%s", o.Output, o.Ran["letter"], o.Text())
 	}
-	if testing.Short() {
-		return // the crashes take seconds
-	}
+	longtest.Skip(t, "seconds")
 	agenttest.All(t, s) // with crashes, lost leases and calls that are delivered twice
 }
 

@@ -1,12 +1,18 @@
 package front_test
 
 import (
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/problem"
 )
 
 func TestKeysAreNeeded(t *testing.T) {
@@ -24,6 +30,56 @@ func TestKeysAreNeeded(t *testing.T) {
 	h.Call("GET", "/agent-executions", "", "Authorization", "Bearer "+h.WorkerKey).Problem(403, "permission_denied", "")
 	h.Call("GET", "/agent-executions", "", "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
 }
+
+// TestTreesAreGuardedAsRoutes checks that requests to a tree, here OpenAI's API, meet the checks that
+// requests to a route meet: of the key, of the length of the URL and of the headers.
+func TestTreesAreGuardedAsRoutes(t *testing.T) {
+	h := open(t)
+	for _, c := range []struct {
+		name, path string
+		headers    []string
+		status     int
+		answer     string
+	}{
+		{"no key", "./v1/models", []string{"Authorization", ""}, 401, "WWW-Authenticate"},
+		{"long URL", "./v1/models?q=" + strings.Repeat("x", 17<<10), nil, 414, "Cache-Control"},
+		{"long headers", "./v1/models", []string{"X-Long", strings.Repeat("x", 65<<10)}, 431, "Cache-Control"},
+		{"a key", "./v1/models", nil, 200, "Cache-Control"},
+	} {
+		r := h.Call("GET", c.path, "", c.headers...)
+		if r.Status != c.status || r.Header.Get(c.answer) == "" {
+			t.Errorf("%s: status %d, %s %q: %.200s", c.name, r.Status, c.answer, r.Header.Get(c.answer), r.Body)
+		}
+	}
+}
+
+// TestAFrontHasSeveralTrees checks that each path is served by the tree that owns it.
+func TestAFrontHasSeveralTrees(t *testing.T) {
+	f := front.New(front.Config{})
+	f.Mount(tree("/one/"))
+	f.Mount(tree("/two/"))
+	if got, want := f.Routes(), []string{"GET /one/", "GET /two/"}; !slices.Equal(got, want) {
+		t.Fatalf("routes %q, want %q", got, want)
+	}
+	for _, prefix := range []string{"/one/", "/two/"} {
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, httptest.NewRequest("GET", prefix+"x", nil))
+		if got := w.Body.String(); got != prefix {
+			t.Errorf("%s was served by the tree %q", prefix, got)
+		}
+	}
+}
+
+// tree is a tree with the paths below one prefix. It refuses each request with its prefix.
+type tree string
+
+func (t tree) Owns(path string) bool { return strings.HasPrefix(path, string(t)) }
+
+func (t tree) Routes() []string           { return []string{"GET " + string(t)} }
+func (t tree) Route(*http.Request) string { return string(t) }
+func (t tree) Refuse(w http.ResponseWriter, _ *problem.Problem) { _, _ = io.WriteString(w, string(t)) }
+
+func (t tree) ServeHTTP(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, string(t)) }
 
 func TestAnotherOrgsExecutionIsUnknown(t *testing.T) {
 	h := open(t)

@@ -23,7 +23,7 @@ type Front struct {
 	Config
 	mux     Mux
 	routes  map[string]Route // by their patterns
-	tree    Tree             // nil if no tree is mounted
+	trees   []Tree
 	readers readers
 	tracer  trace.Tracer      // nil without a TracerProvider
 	watch   *streamSupervisor // watches open streams
@@ -77,8 +77,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
-	if f.tree != nil && f.tree.Owns(r.URL.Path) {
-		f.serveTree(w, r)
+	if t := f.treeOf(r); t != nil {
+		f.serveTree(t, w, r)
 		return
 	}
 	if p := f.misdirected(r); p != nil {
@@ -117,6 +117,16 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	z.close()
 }
 
+// authenticated returns the caller of a request. If the request has no valid key, the response says
+// how to send one.
+func (f *Front) authenticated(w http.ResponseWriter, r *http.Request) (Caller, *problem.Problem) {
+	c, p := f.authenticate(r)
+	if p != nil && p.Code == perdure.Unauthenticated {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="perdure"`)
+	}
+	return c, p
+}
+
 // identified authenticates the caller of a request, unless the request's route is public. It returns
 // the request with the caller in its context.
 func (f *Front) identified(w http.ResponseWriter, r *http.Request, pattern string) (*http.Request, *problem.Problem) {
@@ -130,11 +140,8 @@ func (f *Front) identified(w http.ResponseWriter, r *http.Request, pattern strin
 	if !needsKey(pattern, r.URL.Path) {
 		return r.WithContext(ctx), nil
 	}
-	c, p := f.authenticate(r)
+	c, p := f.authenticated(w, r)
 	if p != nil {
-		if p.Code == perdure.Unauthenticated {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="perdure"`)
-		}
 		return r, p
 	}
 	ctx, err := f.onBehalf(ctx, w, r, c)

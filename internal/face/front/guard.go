@@ -140,8 +140,8 @@ func (f *Front) Handle(route Route, h http.HandlerFunc) {
 // Routes returns the patterns of all routes. It includes the routes of the mounted [Tree].
 func (f *Front) Routes() []string {
 	all := f.mux.Patterns()
-	if f.tree != nil {
-		all = append(all, f.tree.Routes()...)
+	for _, t := range f.trees {
+		all = append(all, t.Routes()...)
 	}
 	return all
 }
@@ -183,20 +183,35 @@ type Tree interface {
 	http.Handler
 }
 
-// Mount adds a tree. A front has at most one tree.
-func (f *Front) Mount(t Tree) { f.tree = t }
+// Mount adds a tree. No two trees of a front own the same path.
+func (f *Front) Mount(t Tree) { f.trees = append(f.trees, t) }
+
+// treeOf returns the tree that owns the path of a request; nil if none does.
+func (f *Front) treeOf(r *http.Request) Tree {
+	for _, t := range f.trees {
+		if t.Owns(r.URL.Path) {
+			return t
+		}
+	}
+	return nil
+}
 
 // serveTree checks a request and passes it to the tree. The request acts on the org that the
 // caller's key belongs to.
-func (f *Front) serveTree(w http.ResponseWriter, r *http.Request) {
+func (f *Front) serveTree(t Tree, w http.ResponseWriter, r *http.Request) {
 	if p := f.misdirected(r); p != nil {
-		f.tree.Refuse(w, p)
+		t.Refuse(w, p)
 		return
 	}
 	if f.cors(w, r) {
 		return
 	}
-	c, p := f.authenticate(r)
+	if p := refuseLong(r); p != nil {
+		t.Refuse(w, p)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	c, p := f.authenticated(w, r)
 	if p == nil {
 		p = refusal(c, Client, c.Org)
 	}
@@ -204,13 +219,13 @@ func (f *Front) serveTree(w http.ResponseWriter, r *http.Request) {
 		p = problem.TooLarge()
 	}
 	if p != nil {
-		f.tree.Refuse(w, p)
+		t.Refuse(w, p)
 		return
 	}
 	ctx, err := f.onBehalf(r.Context(), w, r, c)
 	if err != nil {
-		f.tree.Refuse(w, f.ProblemOf(ctx, err))
+		t.Refuse(w, f.ProblemOf(ctx, err))
 		return
 	}
-	f.tree.ServeHTTP(w, r.WithContext(ctx))
+	t.ServeHTTP(w, r.WithContext(ctx))
 }

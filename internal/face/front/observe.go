@@ -47,8 +47,8 @@ func (noObserver) Delivered(string, time.Duration)            {}
 // routeOf returns the pattern that a request matches. A metric with patterns instead of paths has
 // few different values.
 func (f *Front) routeOf(r *http.Request) string {
-	if f.tree != nil && f.tree.Owns(r.URL.Path) {
-		return f.tree.Route(r)
+	if t := f.treeOf(r); t != nil {
+		return t.Route(r)
 	}
 	return f.mux.Route(r)
 }

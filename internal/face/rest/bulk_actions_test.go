@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -46,6 +47,34 @@ func TestBulkActions(t *testing.T) {
 	h.Call("GET", "/audit", "", "Authorization", "Bearer "+h.AdminKey).Want(200, &audit)
 	if r := audit.Items[0]; r.Action != perdure.AuditBulkCreated || *r.SubjectID != a.ID || r.SubjectName != "cancel" {
 		t.Errorf("the audit record: %+v", r)
+	}
+}
+
+// TestEveryFilterOfABulkActionNarrows checks for each field of the filter that the executions that it
+// excludes do not match.
+func TestEveryFilterOfABulkActionNarrows(t *testing.T) {
+	none := map[string]string{
+		"status": `["RUNNING"]`, "kind": `"other"`, "tag": `"none"`, "agentDefinitionId": `"` + uuid.NewString() + `"`,
+		"createdAfter": `"2100-01-01T00:00:00Z"`, "createdBefore": `"2000-01-01T00:00:00Z"`, "q": `"nowhere"`,
+		"metadata": `{"team":"b"}`, "failedTurn": "true",
+	}
+	h := open(t)
+	h.Call("POST", "/agent-executions", `{"kind":"anything","input":1,"queue":"none","metadata":{"team":"a"}}`).Want(201, nil)
+	var c perdure.BulkCount
+	h.Call("POST", "/agent-executions/actions/count", `{"action":"cancel","filter":{}}`).Want(200, &c)
+	if c.Matched != 1 {
+		t.Fatalf("%d executions match without a filter", c.Matched)
+	}
+	for field := range reflect.TypeFor[perdure.BulkFilter]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if none[name] == "" {
+			t.Errorf("this test has no value for the field %s", field.Name)
+			continue
+		}
+		h.Call("POST", "/agent-executions/actions/count", fmt.Sprintf(`{"action":"cancel","filter":{%q:%s}}`, name, none[name])).Want(200, &c)
+		if c.Matched != 0 {
+			t.Errorf("the filter %s: %s excludes nothing", name, none[name])
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func cloneWait(w *perdure.Wait) *perdure.Wait {
 	}
 	c := *w
 	c.Any, c.All = cloneWaits(w.Any), cloneWaits(w.All)
-	c.Task, c.Timer = clonePtr(w.Task), clonePtr(w.Timer)
+	c.Task, c.Timer, c.Question = clonePtr(w.Task), clonePtr(w.Timer), clonePtr(w.Question)
 	return &c
 }
 
