@@ -75,8 +75,8 @@ type tree string
 
 func (t tree) Owns(path string) bool { return strings.HasPrefix(path, string(t)) }
 
-func (t tree) Routes() []string           { return []string{"GET " + string(t)} }
-func (t tree) Route(*http.Request) string { return string(t) }
+func (t tree) Routes() []string                                 { return []string{"GET " + string(t)} }
+func (t tree) Route(*http.Request) string                       { return string(t) }
 func (t tree) Refuse(w http.ResponseWriter, _ *problem.Problem) { _, _ = io.WriteString(w, string(t)) }
 
 func (t tree) ServeHTTP(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, string(t)) }
