@@ -18,7 +18,7 @@ func TestEveryConstantHasAnEnumNumber(t *testing.T) {
 	tables := map[string]func(string) bool{
 		"Status":          has(statuses),
 		"PersistenceMode": has(persistenceModes),
-		"Woke":            has(wokes),
+		"WakeReason":      has(wokes),
 		"EntryType":       has(entryTypes),
 		"Role":            has(roles),
 		"SignalState":     has(signalStates),
