@@ -22,7 +22,7 @@ type TimerDue struct {
 	At   Time   `json:"at"`
 }
 
-// Outcomes has the outcomes of all waits of one name, in the order in which the function called
+// WaitOutcomes has the outcomes of all waits of one name, in the order in which the function called
 // these waits. An outcome is the index of the alternative that was met, or NoOutcome.
 type WaitOutcomes struct {
 	Name string `json:"name"`
