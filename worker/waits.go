@@ -117,7 +117,7 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends the run until the futures meet a condition, the parameter how. It returns the
+// awaitMet suspends the run until enough futures have ended for the join mode how. It returns the
 // results of those futures whose results are known then.
 func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
@@ -179,7 +179,8 @@ func decides(how agent.JoinMode, results []agent.Result) int {
 	return -1
 }
 
-// met reports whether the known results meet a condition, the parameter how.
+// met reports whether enough futures have ended for the join mode how, as far as their results are
+// known.
 func met(how agent.JoinMode, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
@@ -197,7 +198,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor returns the stored form of a wait until the futures meet a condition, the parameter how.
+// waitFor returns the stored form of a wait until enough futures have ended for the join mode how.
 func waitFor(how agent.JoinMode, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {

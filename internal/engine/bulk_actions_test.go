@@ -214,8 +214,8 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
-// TestBulkActionSurvivesKills checks that another server continues an action after its server has
-// ended before or after any write. Each execution is handled exactly once.
+// TestBulkActionSurvivesKills checks a bulk action of which one write fails, loses its reply or is
+// made twice. Another server continues the action. Each execution is handled exactly once.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {

@@ -29,8 +29,8 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 	return slot
 }
 
-// settle ends the reservation of the slot. If the command has claimed the execution, as w says,
-// settle passes the claim to the slot's poll. A claim whose data cannot be read is released.
+// settle ends the reservation of the slot. If w is not nil, the command has claimed the execution,
+// and settle passes the claim to the slot's poll. A claim whose data cannot be read is released.
 func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	if slot == nil {
 		return

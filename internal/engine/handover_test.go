@@ -344,9 +344,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks the end of a task that another worker has run
-// than the one that keeps the execution's goroutine. The poll of the worker with the goroutine
-// returns the claim, which contains the task's input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks a task that ends on another worker than the one
+// that keeps the execution's goroutine. The poll of the worker with the goroutine returns the claim
+// of the execution, which contains the task's input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -65,8 +65,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
-// no such item. An item that is due already but could not be handled does not count, unless it is a
-// timer: the next sweep handles it.
+// no such item. An item that is due already could not be handled in this round. It does not count,
+// because the next regular round handles it. Only a timer that is due already counts.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

@@ -65,8 +65,8 @@ type Freed struct {
 	Keyed      bool // the task has a concurrency key
 }
 
-// LiveContent is the content of a log record that the log stores without it, and the record's
-// position Pos. Only live readers get the content.
+// LiveContent is the content of the log record with the given Pos. The log stores the record
+// without this content, which only live readers get.
 type LiveContent struct {
 	Pos     int64
 	Content []byte
