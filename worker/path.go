@@ -213,9 +213,9 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.extend(p.at(execution), entries)
 }
 
-// execution returns the execution with the id from the cache, or calls read and caches its result.
-// The status of a cached execution may be out of date, so callers use only its input, which never
-// changes.
+// execution returns the execution with the id from the cache. If the cache does not have it,
+// execution calls the function read and caches the result. The status of a cached execution may be
+// out of date, so callers use only its input, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	if x := p.knownExecution(id); x != nil {
 		return x, nil

@@ -46,8 +46,8 @@ func (b *bench) newPoll() perdure.Poll {
 }
 
 // TestExecutionsNeedFeatures checks an execution after its first compaction. Only workers that
-// support compactions get it, and get those of its tasks that read its context. The test covers
-// each of the ways in which workers get work.
+// support compactions can claim the execution, or its tasks that read the execution's context. The
+// test covers each of the ways in which workers get work.
 func TestExecutionsNeedFeatures(t *testing.T) {
 	b := newBench(t)
 	h, _ := b.compacted()
