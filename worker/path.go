@@ -112,8 +112,8 @@ func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.E
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// The cached path has changed since the caller read held from it, or does not begin at the
-		// root.
+		// The cached path has changed since the caller read it as the parameter held, or it does
+		// not begin at the root.
 		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
 	h.asked = true

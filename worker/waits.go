@@ -147,9 +147,10 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the results of a wait that, as its recorded outcome says, was decided by the
-// future with the index i. Futures before it may have ended since. Their results are returned as
-// not ended, because they would change the outcome.
+// awaitAgain returns the results of a wait when the function is entered again. It was recorded that
+// the future with the index i decided the wait. An earlier future may have ended since in a way
+// that also decides the wait. Its result is returned as not ended, because it would change the
+// outcome.
 func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {

@@ -23,7 +23,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 // round contains the parameters of one check of everything that depends on time.
 type round struct {
 	now    perdure.Time
-	since  perdure.Time // items that were postponed until after this time are checked again
+	since  perdure.Time // only a NotBefore after this time becomes due (store.DueQuery.Since)
 	leases bool         // check leases
 	// reap reports whether to end the leases that had expired at the time now. A lease that expires
 	// later in the round, for example in a stall of the server, is not ended.

@@ -54,7 +54,7 @@ type Hint struct {
 // Growth contains the records that one commit adds to a log.
 type Growth struct {
 	Execution uuid.UUID
-	Head      store.Head       // head of the log after the addition
+	Head      store.Head       // where the log ends after the addition
 	Records   []perdure.Record // added records, as the store returns them
 }
 

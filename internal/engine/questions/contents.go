@@ -164,8 +164,8 @@ func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question
 	return nil
 }
 
-// shownHashes returns the hashes of the details of a question of a LOCAL execution, as people see
-// them: the DetailsHash, and the SHA-256 of the bytes alone. Errors: those of the read.
+// shownHashes returns two hashes of the details that people are shown for a question of a LOCAL
+// execution: the DetailsHash, and the SHA-256 of the bytes alone. Errors: those of the read.
 func (s *Questions) shownHashes(ctx context.Context, x *perdure.Execution, q *perdure.Question, content perdure.QuestionContent) (whole, bare perdure.Hash, err error) {
 	details := []byte(content.Details)
 	switch {
