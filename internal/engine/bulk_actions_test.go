@@ -94,8 +94,8 @@ func TestBulkRetry(t *testing.T) {
 	}
 }
 
-// TestBulkFailures checks that a command that is refused for an execution is counted, with the
-// first errors, and does not stop the action.
+// TestBulkFailures checks a command that is refused for some executions. The action counts these
+// executions as failed, keeps the first errors, and continues.
 func TestBulkFailures(t *testing.T) {
 	b := newBench(t)
 	b.must(b.registerSignals(b.signalSpec("retry", `{"type":"string"}`)))
