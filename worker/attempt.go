@@ -156,10 +156,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	// For the server, the attempt is over as soon as the server has the outcome. Its reply to a
-	// later heartbeat then says that the lease is lost, which cancels the attempt's context. The
-	// outcome is sent all the same, because only the reply to it counts, and that reply may contain
-	// a claim.
+	// Once the server has the outcome, it replies to heartbeats that the lease is lost, which
+	// cancels the context of the attempt. The outcome is sent until the reply to it arrives, even
+	// after that: only this reply counts, and it may contain a claim.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestCancelReachesARunningAgent checks that an agent learns that its execution is cancelled from
-// its next commit or wait, before any heartbeat. The call returns ErrCancelled, which is then also
-// the context's cause.
+// TestCancelReachesARunningAgent checks that an agent learns of the cancel of its execution at its
+// next commit or wait, before any heartbeat. The call returns ErrCancelled, which is then also the
+// context's cause.
 func TestCancelReachesARunningAgent(t *testing.T) {
 	for name, body := range map[string]func(agent.Context) error{
 		"by its next commit": func(ctx agent.Context) error { return ctx.Flush() },

@@ -25,15 +25,17 @@ type leaseClock struct {
 	lasts time.Duration
 }
 
-// newLease returns a leaseClock on which the duration left remains. If left is a whole lease, the
-// clock starts now; otherwise it has started in the past.
+// newLease returns the leaseClock of a lease of which the given duration is left. If that is less
+// than a whole lease, the clock has started in the past.
 func (w *Worker) newLease(left time.Duration) leaseClock {
 	whole := max(w.settings.Lease, left)
 	return leaseClock{w.Clock, w.Clock() - (whole - left), whole}
 }
 
-// left returns how much is left of a lease that was just claimed. That is its duration lasts, minus
-// the time since the request was sent, plus the time waited, for which the server held the request.
+// left returns how much is left of a lease that was just claimed and has the duration lasts. The
+// request was sent at the time sent, and the server held it for the duration waited before the
+// lease began. The time since sent, without waited, is therefore the part of the lease that is
+// over.
 func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }

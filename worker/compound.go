@@ -198,9 +198,9 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain returns the result of a wait whose outcome was recorded before the function was entered
-// again: the condition c with the index i. Timers count as met. If signals of the condition are no
-// longer pending, the Index of the result is -1, and the caller waits again.
+// metAgain returns the result of a wait when the function is entered again. It was recorded that
+// the condition c with the index i has met the wait. Timers count as met. If signals of the
+// condition are no longer pending, the Index of the result is -1, and the caller waits again.
 func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.WaitResult, error) {
 	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {

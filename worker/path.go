@@ -112,8 +112,8 @@ func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.E
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// The cached path has changed since the caller read held from it, or does not begin at the
-		// root.
+		// The cached path has changed since the caller read it as the parameter held, or it does
+		// not begin at the root.
 		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
 	h.asked = true
@@ -213,9 +213,9 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.extend(p.at(execution), entries)
 }
 
-// execution returns the execution with the id from the cache, or calls read and caches its result.
-// The status of a cached execution may be out of date, so callers use only its input, which never
-// changes.
+// execution returns the execution with the id from the cache. If the cache does not have it,
+// execution calls the function read and caches the result. The status of a cached execution may be
+// out of date, so callers use only its input, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	if x := p.knownExecution(id); x != nil {
 		return x, nil

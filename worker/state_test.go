@@ -22,8 +22,9 @@ var (
 	}))
 )
 
-// versioned returns an agent that loads its state as the versions in states describe it, or begins
-// with the state first. It saves the state, waits for the signal go, and returns say(state).
+// versioned returns an agent that loads its state; states describes the versions of the state. If
+// no state is stored, the agent begins with the parameter first. It saves the state, waits for the
+// signal go, and returns say(state).
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)

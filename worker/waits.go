@@ -117,7 +117,7 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends the run until the futures meet a condition, the parameter how. It returns the
+// awaitMet suspends the run until enough futures have ended for the join mode how. It returns the
 // results of those futures whose results are known then.
 func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
@@ -147,9 +147,10 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the results of a wait that, as its recorded outcome says, was decided by the
-// future with the index i. Futures before it may have ended since. Their results are returned as
-// not ended, because they would change the outcome.
+// awaitAgain returns the results of a wait when the function is entered again. It was recorded that
+// the future with the index i decided the wait. An earlier future may have ended since in a way
+// that also decides the wait. Its result is returned as not ended, because it would change the
+// outcome.
 func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -179,7 +180,8 @@ func decides(how agent.JoinMode, results []agent.Result) int {
 	return -1
 }
 
-// met reports whether the known results meet a condition, the parameter how.
+// met reports whether enough futures have ended for the join mode how, as far as their results are
+// known.
 func met(how agent.JoinMode, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
@@ -197,7 +199,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor returns the stored form of a wait until the futures meet a condition, the parameter how.
+// waitFor returns the stored form of a wait until enough futures have ended for the join mode how.
 func waitFor(how agent.JoinMode, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {

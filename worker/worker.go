@@ -34,9 +34,10 @@ type Config struct {
 	// executions. The id of the worker is then the id of the store, which never changes. The caller must
 	// close the store after Run has returned.
 	Local *local.Store
-	// Results stores results of task kinds that have a Replay function (see TaskDef). It keeps a result
-	// from the end of the attempt until the server has stored the result. Default: the results store of Local, if Local is set. Without a
-	// results store, such a result is lost if the process ends too early, and the task runs again.
+	// Results stores results of task kinds that have a Replay function (see TaskDef). It keeps a
+	// result from the end of the attempt until the server has stored the result. Default: the
+	// results store of Local, if Local is set. Without a results store, such a result is lost if
+	// the process ends too early, and the task runs again.
 	Results *results.Store
 	// Queues are the queues from which the worker takes work; default: the queue "default".
 	// perdure.CheckPollSize limits the numbers of queues and registered kinds.

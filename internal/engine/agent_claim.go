@@ -62,8 +62,8 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	return claim, nil
 }
 
-// laterSignals adds later pending signals to the claim: those whose order is greater than the
-// parameter seen. The worker has already received the others.
+// laterSignals adds to the claim the pending signals whose Order is greater than the parameter
+// seen. The worker has already received the others.
 func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.AgentClaim, seen int64) (err error) {
 	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, claim.Execution.ID, nil, seen)
 	if n := len(claim.Signals); n > 0 {
@@ -149,8 +149,9 @@ func tasksOf(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, i
 	return tasks, nil
 }
 
-// pendingSignals returns the oldest pending signals whose order is greater than the parameter
-// after: at most 200 of them, and about a mebibyte. It also reports whether there are more.
+// pendingSignals returns the oldest pending signals whose Order is greater than the parameter
+// after. It returns at most 200 of them, and about a mebibyte. It also reports whether there are
+// more.
 func pendingSignals(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
 	const most = 200
 	signals, err := refs.PendingSignals(ctx, execution, patterns, after, most+1)

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// AnswerReply is the reply to an answer to a question: the question as it is after the answer.
+// AnswerReply is the result of Answer: the question after the answer, and whether the answer had
+// been stored before.
 type AnswerReply = rules.VoteReply
 
 // Answer answers a question on behalf of the actor in ctx. It wakes the execution if the answer

@@ -94,8 +94,8 @@ func TestBulkRetry(t *testing.T) {
 	}
 }
 
-// TestBulkFailures checks that a command that is refused for an execution is counted, with the
-// first errors, and does not stop the action.
+// TestBulkFailures checks a command that is refused for some executions. The action counts these
+// executions as failed, keeps the first errors, and continues.
 func TestBulkFailures(t *testing.T) {
 	b := newBench(t)
 	b.must(b.registerSignals(b.signalSpec("retry", `{"type":"string"}`)))
@@ -214,8 +214,8 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
-// TestBulkActionSurvivesKills checks that another server continues an action after its server has
-// ended before or after any write. Each execution is handled exactly once.
+// TestBulkActionSurvivesKills checks a bulk action of which one write fails, loses its reply or is
+// made twice. Another server continues the action. Each execution is handled exactly once.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {

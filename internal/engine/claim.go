@@ -146,10 +146,10 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 	return topics
 }
 
-// poll calls try until it returns a claim, p.Wait is over or ctx ends. It subscribes to the topics
-// before the first try, so that it misses no hint. It tries again after a hint, after a value from
-// the channel other, and at each tick. With the claims, try may return the time after which another
-// try is useful; 0 means unknown.
+// poll calls the function try until it returns a claim, p.Wait is over or ctx ends. It subscribes
+// to the topics before the first call, so that it misses no hint. It calls try again after a hint,
+// after a value from the channel other, and at each tick. With the claims, try may return the time
+// after which another call is useful; 0 means unknown.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()

@@ -42,7 +42,8 @@ func TestCommitDeliveredTwiceAnswersTheSame(t *testing.T) {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
 	// Another worker continues the execution. When the first worker repeats its commit, the reply
-	// still contains the outcome, and those of its claims that are still valid.
+	// still contains the outcome. It contains only those task claims of the first reply that are
+	// still valid.
 	b.finish(done(first.Claims[0], `1`))
 	next := b.claim()
 	again, err := b.d.Commit(t.Context(), c)

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// upload stores content as an uploaded blob. The owner is the lease with which it is uploaded.
+// upload uploads content as a blob. The parameter owner has the lease with which it is uploaded.
 func (h *holder) upload(owner perdure.BlobOwner, content []byte) *perdure.BlobRef {
 	h.Helper()
 	ref, err := h.d.PutBlob(h.Context(), owner, int64(len(content)), bytes.NewReader(content))

@@ -21,8 +21,9 @@ func (d dispatch) read() store.ClaimReader {
 	return d.e.Store
 }
 
-// fill reads the content of a reference, sets *into to it and *ref to nil. For a remote worker it
-// does nothing. If only the worker of a LOCAL execution stores the content, the reference remains.
+// fill replaces a reference by the content to which it refers: it sets *into to the content, and
+// *ref to nil. For a remote worker it does nothing. If only the worker of a LOCAL execution stores
+// the content, the reference remains.
 func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if d.byRef || *ref == nil {
 		return nil

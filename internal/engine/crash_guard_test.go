@@ -67,8 +67,8 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed calls claim after each pause of the crash guard until the execution has failed with
-// the error code. It returns the number of calls.
+// untilFailed calls the function claim until the execution has failed with the error code, each
+// time after the pause of the crash guard. It returns the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {

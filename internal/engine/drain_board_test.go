@@ -176,8 +176,9 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatal("the worker that is to get idle got more")
 	}
-	// The end of its task wakes an execution. The reply does not contain a claim of this execution,
-	// because the server has chosen the worker to become idle.
+	// The end of a task wakes its execution. The worker that has ended the task does not get the
+	// claim of the execution in the reply, because the server has chosen this worker to become
+	// idle.
 	ids := one.schedule("1")
 	one.suspend(perdure.WaitTask(ids[0]))
 	f := done(b.taskClaim(), "1")

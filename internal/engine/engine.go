@@ -191,9 +191,9 @@ func (e *Engine) tell(all []*rules.Decision) {
 	}
 }
 
-// publish sends the hints of a command. If a task has ended that counted for the limit of a queue
-// or of a concurrency key, publish also sends the hint Freed. No other hint reaches the polls for
-// tasks that wait because of the limit.
+// publish sends the hints of a command. If an attempt has ended, and its queue or its concurrency
+// key has a limit, publish also sends the hint Freed. A poll may find no task because of such a
+// limit, and no other hint wakes that poll.
 func (e *Engine) publish(d *rules.Decision) {
 	e.observed(d)
 	tell := e.Hints.Publish

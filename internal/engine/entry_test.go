@@ -95,7 +95,7 @@ func TestParentMustBeInTheExecution(t *testing.T) {
 	h.refuse(perdure.InvalidArgument, self)
 	h.append(one, two)
 	h.refuse(perdure.InvalidArgument, user(nil, "a second root"))
-	// An execution may use an id of an entry of another execution.
+	// An entry may have the same id as an entry of another execution.
 	foreign.ParentID = &two.ID
 	h.append(foreign)
 	other.commit(completing())

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compaction returns an entry that compacts the conversation up to the entry last. The context then
-// begins with the entry keep.
+// compaction returns a compaction as a child of the entry parent. The parameter last is the last
+// entry that the compaction covers. The parameter keep is the entry with which the context then
+// begins; nil if no earlier entry stays in it.
 func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 	e := message(&parent, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("so far")}}})
 	e.Type = perdure.EntryCompaction
@@ -45,8 +46,8 @@ func (b *bench) newPoll() perdure.Poll {
 }
 
 // TestExecutionsNeedFeatures checks an execution after its first compaction. Only workers that
-// support compactions get it, and get those of its tasks that read its context. The test covers
-// each of the ways in which workers get work.
+// support compactions can claim the execution, or its tasks that read the execution's context. The
+// test covers each of the ways in which workers get work.
 func TestExecutionsNeedFeatures(t *testing.T) {
 	b := newBench(t)
 	h, _ := b.compacted()
@@ -98,8 +99,8 @@ func TestExecutionsNeedFeatures(t *testing.T) {
 }
 
 // TestContextsComeFromTheCompaction checks which entries a worker gets for the context of a model
-// call: those from the first entry on that the compaction keeps, or those after an entry that the
-// worker already has.
+// call. The context begins with the first entry that the compaction keeps. If the worker already
+// has some of these entries, it gets only the later ones.
 func TestContextsComeFromTheCompaction(t *testing.T) {
 	b := newBench(t)
 	h, all := b.compacted()

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// gathering is a store that blocks commands that append frames, until as many executions as the
-// field want says have sent such a command.
+// gathering is a store that blocks each command that appends frames, until as many of them are
+// blocked as the field want says.
 type gathering struct {
 	store.Store
 	want int

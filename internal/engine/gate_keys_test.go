@@ -8,9 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestTasksWithOneKeyAreJudgedSeparately checks two tasks of a commit with the same key, of which
-// only the first is stored. The policies judge each by its own input: that they allow the second
-// does not permit the first. In one case the clearance names a rule, in the other an approval.
+// TestTasksWithOneKeyAreJudgedSeparately checks a commit with two tasks that have the same key, of
+// which only the first is stored. The policies judge each task by its own input. If they permit
+// only the second task, the commit is refused. The clearance names a rule in one case, and an
+// approval in the other.
 func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	const touch = `{"command":"touch a"}`
 	for name, c := range map[string]struct{ permitted, other string }{

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// guardedAgent starts an execution of a kind other than the react agent with a policy, and claims it.
+// guardedAgent starts an execution with the policy in r, and claims it. The kind of the execution
+// is not the react agent.
 func (b *bench) guardedAgent(r StartRequest) *holder {
 	b.Helper()
 	r.Kind, r.Input = "agent", json.RawMessage(`{"approvals": "of its own"}`)

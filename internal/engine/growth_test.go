@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// TestGrowthIsWhatTheStoreGives checks that the head and the records of a Growth equal those that
-// the store returns.
+// TestGrowthIsWhatTheStoreGives checks that a Growth has the same records as the stored log, and
+// that its Head has the same last pos, last seq and epoch.
 func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 	b := newBench(t)
 	var grown []perdure.Record

@@ -29,8 +29,8 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 	return slot
 }
 
-// settle ends the reservation of the slot. If the command has claimed the execution, as w says,
-// settle passes the claim to the slot's poll. A claim whose data cannot be read is released.
+// settle ends the reservation of the slot. If w is not nil, the command has claimed the execution,
+// and settle passes the claim to the slot's poll. A claim whose data cannot be read is released.
 func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	if slot == nil {
 		return
@@ -48,8 +48,8 @@ func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	e.keepers.Settle(slot, claim)
 }
 
-// untilClaimed polls for executions, by calls of try, until it has a claim, p.Wait is over or ctx
-// ends. It also returns claims that other commands have handed over to the poll.
+// untilClaimed polls for executions by calling the function try, until it has a claim, p.Wait is
+// over or ctx ends. It also returns claims that other commands have handed over to the poll.
 func (e *Engine) untilClaimed(ctx context.Context, o *board.Poll, topics []string, try func(context.Context) ([]perdure.AgentClaim, time.Duration, error)) ([]perdure.AgentClaim, error) {
 	look := func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
 		if given := e.keepers.Rise(o); len(given) > 0 {

@@ -344,9 +344,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks the end of a task that another worker has run
-// than the one that keeps the execution's goroutine. The poll of the worker with the goroutine
-// returns the claim, which contains the task's input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks a task that ends on another worker than the one
+// that keeps the execution's goroutine. The poll of the worker with the goroutine returns the claim
+// of the execution, which contains the task's input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -393,7 +393,8 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				k.parks(0)
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
-				// Keepers accepts any worker; Signal must refuse the wrong one.
+				// Keep records any worker as the keeper of the goroutine. Signal must not hand the
+				// execution over if that worker is not its home.
 				k.e.keepers.Keep(k.id, perdure.RetainedState{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)

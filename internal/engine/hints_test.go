@@ -15,10 +15,10 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// TestHintsReachOtherServers checks that new work on one server ends the wait of a poll on another,
-// and that the growth of a log on one server sends a hint to the other. The second hint is also
-// sent if readers on the first server got the growth directly. Tick is so long that only hints can
-// be the cause.
+// TestHintsReachOtherServers checks the hints between two servers. A new execution on one server
+// ends the wait of a poll on the other. When a log grows on one server, the other gets a hint, even
+// if readers on the first server got the new text directly. Tick is so long that only hints can be
+// the cause.
 func TestHintsReachOtherServers(t *testing.T) {
 	const org, forEver = "acme", 1000 * time.Hour
 	store, server := opentest.Store(t), notifytest.NewNATS(t)

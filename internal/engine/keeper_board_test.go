@@ -20,7 +20,7 @@ func (h *holder) keeping(worker uuid.UUID) {
 	h.must(err)
 }
 
-// openPoll opens a poll of the worker, until closed is called.
+// openPoll opens a poll of the worker. The returned function closes it.
 func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	p := b.poll(1)
 	p.WorkerID = worker
@@ -37,8 +37,8 @@ func TestDiscardsOfNobody(t *testing.T) {
 	}
 }
 
-// keptGoroutine returns an execution that is PENDING, after a suspend and a signal. The worker
-// keeper keeps its goroutine.
+// keptGoroutine returns an execution that is PENDING, after a suspend and a signal. The execution's
+// goroutine is on the worker whose id is the parameter keeper.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()

@@ -22,10 +22,10 @@ func (h *holder) alive(d time.Duration) {
 	h.must(err)
 }
 
-// TestKeyStandsForItsTaskForATime checks how long a task key with a TTL identifies its task: until
-// a checkpoint that is made when the TTL has passed since the task's end. After that checkpoint, a
-// task with this key is a new task with the same id and with all its tries. An attempt of the old
-// task cannot finish the new one.
+// TestKeyStandsForItsTaskForATime checks how long a task key with a TTL identifies its task. It
+// does so until a checkpoint is made after the task has been over for the TTL. From then on, a task
+// with this key is a new task, with the same id and with all its tries. An attempt of the old task
+// cannot finish the new one.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -26,8 +26,8 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 // TestAnUploadIsStoredPieceByPiece checks that the server reads an upload at most one piece ahead
-// of the bytes that are stored, and that no command contains more than a piece. For 1 MiB there are
-// only 4 commands, because each waits until it is on disk.
+// of the bytes that are stored, and that no command contains more than a piece. Each command waits
+// until it is on disk. The pieces are therefore so large that 1 MiB needs only 4 commands.
 func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

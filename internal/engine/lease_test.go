@@ -76,7 +76,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// Workers that do not run inside the server process (embedded) keep their leases.
+	// Only workers inside the server process (embedded) lose their leases. Other workers keep them.
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 

@@ -32,8 +32,8 @@ func claimedIDs(claims []perdure.TaskClaim) []uuid.UUID {
 }
 
 // waitingPoll polls for a task of the queue in the background, and returns once the poll has found
-// nothing and waits. It must run in a bubble (testing/synctest). Within its minute, only a hint
-// makes the poll try again.
+// nothing and waits. It must run in a bubble (testing/synctest). The poll waits for a minute, in
+// which only a hint makes it try again.
 func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 	got := make(chan []perdure.TaskClaim, 1)
 	p := b.poll(1)
@@ -70,7 +70,8 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	if next.Lease.TaskID != perdure.TaskID(one.newTask("2").Key) {
 		t.Error("the place went to another than the oldest")
 	}
-	// The task that waits already may run now, not a new task.
+	// The end of this task makes room for one other. That is the task that already waits, not a new
+	// one.
 	b.finish(done(next, "1"))
 	if got := one.eagerly(one.newTask("5", under("db", 0))); len(got) != 0 {
 		t.Error("a new task passed one that waits for the key")

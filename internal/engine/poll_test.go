@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// asked is a store that records the limits of the picks that it is asked for.
+// asked is a store that records Pick.Limit of each command: how many executions or tasks the
+// command may choose.
 type asked struct {
 	store.Store
 	limits []int

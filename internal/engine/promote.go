@@ -180,7 +180,7 @@ func (p *promotions) enter(ctx context.Context, id uuid.UUID) (leave func(), err
 	}
 }
 
-// until waits until busy is closed. If ctx ends first, it returns the cause.
+// until waits until the channel busy is closed. If ctx ends first, it returns the cause.
 func until(ctx context.Context, busy <-chan struct{}) error {
 	defer fair.Wait(ctx)()
 	select {

@@ -221,8 +221,9 @@ func TestLargeContentIsPromoted(t *testing.T) {
 	}
 }
 
-// TestContentByHash checks that a content can be read by its hash while its worker is connected.
-// Wrong bytes are refused with internal, an unknown hash with not_found.
+// TestContentByHash checks that a content of a LOCAL execution can be read by its hash while the
+// execution's worker is connected. Wrong bytes are refused with internal, an unknown hash with
+// not_found.
 func TestContentByHash(t *testing.T) {
 	k, _, _ := told(t)
 	sum := func(content []byte) perdure.Hash { return sha256.Sum256(content) }

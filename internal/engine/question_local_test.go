@@ -226,9 +226,9 @@ func TestTheGateOfALocalExecution(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatMisstatesAQuestion checks that a question can only be denied if its stated hashes
-// are not those of the content that people see. Content that the worker changes after the question
-// was asked is not shown.
+// TestAWorkerThatMisstatesAQuestion checks a question whose stated hashes are not those of the
+// content that people see. It can be denied but not approved. Content that the worker changes after
+// the question was asked is not shown.
 func TestAWorkerThatMisstatesAQuestion(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

@@ -64,9 +64,9 @@ type beat struct {
 	err  error // the last error of a part
 }
 
-// part runs the function do in the background as one part of the heartbeat, and calls unknown if do
-// fails. The time limit of do is a quarter of a lease, so that one blocked part does not delay the
-// reply about the others for too long.
+// part runs the function do in the background as one part of the heartbeat. If do fails, part calls
+// the function unknown. The time limit of do is a quarter of a lease, so that one blocked part does
+// not delay the reply about the others for too long.
 func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
 	b.group.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)

@@ -56,8 +56,8 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	})
 	b.finish(done(b.taskClaim(), `1`))
 	h.commit(completing())
-	// The events are: created started entry waiting | signal resumed entry scheduled data
-	// checkpoint started completed completed.
+	// The first response has the events created, started, entry and waiting. The second one has
+	// signal, resumed, entry, scheduled, data, checkpoint, started, completed and completed.
 	if got, want := b.responsesOf(h.id), "AAAA"+"BBB"+"BBB"+"BB"+"B"; got != want {
 		t.Errorf("the events %v belong to %s, want %s", b.events(h.id), got, want)
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// restored returns two claims of an execution, both parked at their first commit. Between them the
-// store was restored from a backup, so that the store knows only the second claim.
+// restored returns two claims of one execution that have the same fence and commit number. The
+// first claim commits a suspend, and then the store is restored from an older backup. The second
+// claim is made after that, so the store knows only the second one.
 func restored(b *bench) (lost, now *holder) {
 	b.Helper()
 	b.start()

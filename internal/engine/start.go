@@ -232,8 +232,9 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	return raw, gate, err
 }
 
-// overlay sets those fields of in, the input from the definition, that the request sets. The
-// configs of models are merged member by member.
+// overlay applies the request to the parameter in, which is the input from the definition: each
+// field that the request sets replaces that of the input. The configs of models are merged member
+// by member.
 func overlay(in *perdure.ReactInput, r StartRequest) {
 	in.UserPrompt, in.Parts, in.OneShot = r.UserPrompt, r.Parts, r.OneShot
 	if r.SystemPrompt != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// kindReads is a store that counts reads of kinds. If release is set, the first read waits until it
-// is closed.
+// kindReads is a store that counts reads of kinds. If the channels are set, the first read of a
+// single kind closes begun, and then waits until release is closed.
 type kindReads struct {
 	store.Store
 	mu             sync.Mutex

@@ -23,7 +23,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 // round contains the parameters of one check of everything that depends on time.
 type round struct {
 	now    perdure.Time
-	since  perdure.Time // items that were postponed until after this time are checked again
+	since  perdure.Time // only a NotBefore after this time becomes due (store.DueQuery.Since)
 	leases bool         // check leases
 	// reap reports whether to end the leases that had expired at the time now. A lease that expires
 	// later in the round, for example in a stall of the server, is not ended.
@@ -65,8 +65,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
-// no such item. An item that is due already but could not be handled does not count, unless it is a
-// timer: the next sweep handles it.
+// no such item. An item that is due already could not be handled in this round. It does not count,
+// because the next regular round handles it. Only a timer that is due already counts.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

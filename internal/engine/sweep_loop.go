@@ -67,8 +67,9 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // expiring returns the earliest creation time of questions that may expire now: older questions
-// stay open. Zero means that all may expire. The parameter back is when the server was last able to
-// accept answers again; for rules.ExpiryGrace after that, the result is back.
+// stay open. The parameter back is the time since which the server can accept answers again. During
+// rules.ExpiryGrace after that time, expiring returns back. After that, it returns zero, and all
+// questions may expire.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back
@@ -88,8 +89,8 @@ func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	return min(first.Sub(e.Store.Now().Time), most)
 }
 
-// until returns the pause of the sweep loop: the time until next, when the next item is due. It is
-// at least minRest and at most sweep.
+// until returns the pause of the sweep loop. It lasts until the time next, at which the next item
+// is due, but at least minRest and at most sweep.
 func (e *Engine) until(next perdure.Time) time.Duration {
 	if next.IsZero() {
 		return sweep

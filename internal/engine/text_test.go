@@ -249,8 +249,8 @@ func (p *place) tryList(f store.ExecutionFilter) error {
 }
 
 // everyText checks that a zero byte is refused in each text of a request. For each text, it calls
-// ask once with a zero byte in this text only. Texts of errors and of blocks are exceptions, in
-// which zero bytes are accepted.
+// the function ask once, with a request that has a zero byte only in this text. Texts of errors and
+// of blocks are exceptions, in which zero bytes are accepted.
 func (p *place) everyText(what string, want int, request any, ask func(any) error) {
 	p.Helper()
 	t := reflect.TypeOf(request).Elem()

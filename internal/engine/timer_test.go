@@ -29,8 +29,7 @@ func TestTimerByDuration(t *testing.T) {
 		t.Fatalf("it is due at %s, asked for at %s; the wait is %+v", due, asked, x.Wait)
 	}
 	// The execution wakes, and its function is entered again half an hour later. The timer with the
-	// same name keeps its due time. A timer with another name is due its duration after the current
-	// time.
+	// same name keeps its due time. For a timer with another name, the duration begins now.
 	b.clock.advance(30 * time.Minute)
 	b.signal(h.id, "s", "s1")
 	h = b.claim()

@@ -144,8 +144,8 @@ func LastCommit(x *perdure.Execution) perdure.CommitNumber {
 	return n
 }
 
-// answerClaim is the beginning of a stored CommitAnswer, which ends where the claim id begins.
-// LastCommit reads only this beginning and the claim id, because the complete text may be large.
+// answerClaim is the text with which each stored CommitAnswer begins. The claim id comes directly
+// after it. LastCommit reads only these two, because the complete CommitAnswer may be large.
 const answerClaim = `{"claim":"`
 
 // AnswerPrefix returns the first bytes of the CommitAnswer that is stored for the commit n. If the

@@ -25,9 +25,9 @@ type ConversationPlace struct {
 	Items    int
 }
 
-// ConversationTurn makes a start or a signal begin the next response of a conversation. The
-// response's pending items are deleted when it begins, so the caller must have put them into the
-// input of the start or signal.
+// ConversationTurn makes a start or a signal begin the next response of a conversation. The pending
+// items of the conversation are deleted when the response begins, so the caller must have put them
+// into the input of the start or signal.
 type ConversationTurn struct {
 	ConversationPlace
 }

@@ -54,7 +54,7 @@ type Hint struct {
 // Growth contains the records that one commit adds to a log.
 type Growth struct {
 	Execution uuid.UUID
-	Head      store.Head       // head of the log after the addition
+	Head      store.Head       // where the log ends after the addition
 	Records   []perdure.Record // added records, as the store returns them
 }
 
@@ -65,8 +65,8 @@ type Freed struct {
 	Keyed      bool // the task has a concurrency key
 }
 
-// LiveContent is the content of a log record that the log stores without it, and the record's
-// position Pos. Only live readers get the content.
+// LiveContent is the content of the log record with the given Pos. The log stores the record
+// without this content, which only live readers get.
 type LiveContent struct {
 	Pos     int64
 	Content []byte

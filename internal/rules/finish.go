@@ -11,8 +11,8 @@ type TaskEnd struct {
 	perdure.TaskFinish
 	Refs   CheckedRefs
 	Jitter float64 // from 0 to 1, for the pause before the next attempt
-	// Draining reports whether the worker may get no new claims before the claims that it has have
-	// ended.
+	// Draining reports whether the worker must become idle: it gets no new claim until the claims
+	// that it has have ended.
 	Draining bool
 	// Paused are the paused queues of the execution's org.
 	Paused   map[string]bool

@@ -18,9 +18,9 @@ type JudgedTask struct {
 	Judged perdure.Judgement
 }
 
-// JudgedTasks contains judged tasks by their indexes in the commit. The key is not the task's key,
-// because two tasks of a commit may have the same key and different inputs, of which only the first
-// is stored.
+// JudgedTasks contains judged tasks by their indexes in the commit. Task keys cannot be the keys of
+// the map: two tasks of a commit may have the same task key and different inputs, and only the
+// first is stored.
 type JudgedTasks map[int]JudgedTask
 
 // clearanceNeeds adds to n the questions that the clearances of a commit name.

@@ -59,8 +59,8 @@ func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 	return d.done(Promotion{Done: true}), nil
 }
 
-// PromoteNeeds says which rows the engine must read into the store.State that it passes to Promote,
-// with at most step contents to copy.
+// PromoteNeeds says which rows the engine must read into the store.State that it passes to Promote.
+// The parameter step is the maximum number of contents to copy.
 func PromoteNeeds(step int) store.Needs {
 	return store.Needs{OpenTasks: true, OpenBlocks: true, Withheld: step}
 }

@@ -14,9 +14,9 @@ func SweepBlobs(*store.State) (*store.Changes, error) {
 	return &store.Changes{SweepBlobs: true, Answer: &Decision{}}, nil
 }
 
-// PickedTaskNeeds says which rows the engine must read into the store.State for a task that it
-// picks. They include all open blocks of the execution, because the task is picked only when the
-// rows are read.
+// PickedTaskNeeds says which rows the engine must read into the store.State for a task that the
+// store picks. They include all open blocks of the execution, because the task is not known before
+// the rows are read.
 func PickedTaskNeeds(*perdure.Execution) store.Needs {
 	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
 }

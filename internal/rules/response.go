@@ -60,8 +60,8 @@ func idleAt(s *store.State, response string) bool {
 // of an event is the response, the turn and the message to which it belongs.
 func (d *draft) here() perdure.Place { return perdure.Place{ResponseID: d.x.ResponseID} }
 
-// placed returns the place that a worker sent for an event or entry, without placeholder ids. If it
-// has no response id, it gets the id of the current response.
+// placed returns the place that a worker sent for an event or entry, without placeholder ids. A
+// place without a response id gets the id of the current response.
 func (d *draft) placed(p perdure.Place) perdure.Place {
 	p.ResponseID, p.MessageID = response.Real(p.ResponseID), response.Real(p.MessageID)
 	if p.ResponseID == "" {
@@ -100,8 +100,8 @@ func between(x *perdure.Execution) bool {
 }
 
 // begins sets the execution's current response if the signal s begins a new one. A user's message
-// begins a response if the execution waits for its user, as the wait reason waited says. A message
-// that arrives during a response belongs to that response.
+// begins a response if the execution waits for its user. The parameter waited is the reason for
+// which it waits. A message that arrives during a response belongs to that response.
 func (d *draft) begins(s perdure.Signal, waited string) {
 	if s.Name == perdure.UserMessage && waited == waitsForInput {
 		d.respond(s.ResponseID)

@@ -12,8 +12,7 @@ import (
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
-	// Unexpected reports whether the agent's kind has registered its signals, and no signal of this
-	// name.
+	// Unexpected reports whether the agent's kind has registered signals, but none of this name.
 	Unexpected bool `json:"unexpected,omitempty"`
 	// Stopped is set in the reply to an interrupt. It reports whether there was a turn to stop.
 	Stopped *bool `json:"stopped,omitempty"`
@@ -65,11 +64,10 @@ type NewSignal struct {
 	// user.
 	Head     string
 	Handover *Handover // nil if no open poll can take the execution
-	// Misfit, if set, is the error of a value that fits none of the schemas of its signal. It
-	// refuses the signal, unless the signal is a repeat.
+	// Misfit, if set, is the error of a value that fits none of the schemas of its signal. Such a
+	// signal is refused, unless it is a repeat.
 	Misfit error
-	// Unexpected reports whether the agent's kind has registered its signals, and no signal of this
-	// name.
+	// Unexpected reports whether the agent's kind has registered signals, but none of this name.
 	Unexpected bool
 }
 

@@ -13,8 +13,8 @@ import (
 // u0 is the id of the open question of a suspension.
 var u0 = uuid.UUID{9}
 
-// suspension is an execution that has suspended, with a task that ran and a question that was open,
-// and the test that calls functions of this package for it.
+// suspension is an execution that a test suspends. It has a running task and an open question. Its
+// methods call the functions of this package.
 type suspension struct {
 	*testing.T
 	s    *store.State

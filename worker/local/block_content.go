@@ -14,9 +14,9 @@ import (
 )
 
 // The store writes each piece of streamed text to disk before the server receives the piece. With
-// it, the store writes the hash of the block's text up to the end of the piece. The hash of the
-// last piece is the one with which the server closes the block, so the store can find the block's
-// text by it.
+// the piece, it writes the hash of the block's text up to the end of the piece. The server closes
+// the block with the hash of the last piece, so the store can find the text of a closed block by
+// its hash.
 
 // piece is a part of the text of a streamed block.
 type piece struct {
@@ -35,10 +35,10 @@ type blockState struct {
 	hash   hash.Hash
 }
 
-// add returns the part p of the frame's text that the block does not have yet, and the state next
-// of the block with that part. The part is empty if the frame is a repeat. add does not change g:
-// the caller replaces g by next once the part is stored. Error: conflict if text before the frame
-// is missing.
+// add compares a frame with the block. The result p is the part of the frame's text that the block
+// does not have yet; it is empty if the frame is a repeat. The result next is the state of the
+// block with that part. add does not change g: the caller replaces g by next once p is stored.
+// Error: conflict if text before the frame is missing.
 func (g *blockState) add(source []byte, f perdure.Frame) (p piece, next blockState, err error) {
 	next = blockState{length: g.length, hash: sha256.New()}
 	if g.hash != nil {

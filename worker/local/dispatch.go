@@ -133,8 +133,9 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 // fails, the claim ends with its lease.
 const releaseTimeout = 5 * time.Second
 
-// giveUp releases an execution that cannot continue on this worker. It reports a panic of the code,
-// so that the execution fails if the contents stay lost, and somebody notices.
+// giveUp releases an execution that cannot continue on this worker. Unless the error why is
+// temporary, it reports a panic of the code, so that the execution fails if the contents stay lost,
+// and somebody notices.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

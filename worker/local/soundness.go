@@ -46,9 +46,9 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	return s.mark.Write(now)
 }
 
-// start runs the checks that must be done before the store is used. It checks the whole file if the
-// last check found damage. If the file only may be damaged, it checks the whole file if the
-// parameter before is true.
+// start runs the checks that must be done before the store is used. If the last check found damage,
+// it checks the whole file. If the store was not closed cleanly and has not been checked since, it
+// does so only if the parameter before is true.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err

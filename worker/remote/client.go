@@ -110,8 +110,8 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// open creates a connection that uses the addresses in the parameter at. The method cut of the
-// parameter wire closes its sockets.
+// open creates a connection that uses the addresses in the parameter at. The sockets of the
+// connection are listed in the parameter wire, whose method cut closes them.
 func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
 	if err != nil {

@@ -143,8 +143,8 @@ func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdur
 	return reply, c.fetchDeferred(ctx, execution, m.GetTasks(), reply.Tasks)
 }
 
-// fetchDeferred requests the tasks of list that did not fit into the message, and adds them to
-// tasks.
+// fetchDeferred requests those of the tasks in list that did not fit into the message, and puts
+// them into the slice tasks.
 func (c *Client) fetchDeferred(ctx context.Context, execution uuid.UUID, list []*perdurev1.Task, tasks []*perdure.Task) error {
 	var places []int
 	var ids []uuid.UUID

@@ -60,8 +60,8 @@ func (a *contentCaller) next() *perdurev1.ServeContentsRequest {
 }
 
 // TestContentIsServedWithinTheWindow checks that the client sends only as many pieces of a content
-// as the server has allowed, and after the last piece the mark of the end. A second request is
-// served in the meantime.
+// as the server has allowed. After the last piece, it sends the mark of the end. A second request
+// is served in the meantime.
 func TestContentIsServedWithinTheWindow(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 5*perdure.BlobChunk/16-1)
 	a := newContentCaller(t, content)

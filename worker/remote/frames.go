@@ -65,9 +65,9 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join adds the server's replies to the pieces of this batch to replies, which has one reply for
-// each frame. If a frame was sent in several pieces, its reply is the first error or, if there is
-// none, the reply to the last piece.
+// join merges the server's replies to the pieces of this batch, the parameter answered, into the
+// slice replies, which has one reply for each frame. If a frame was sent in several pieces, its
+// reply is the first error or, if there is none, the reply to the last piece.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {

@@ -203,8 +203,8 @@ func (s *Store) Len() int {
 	return s.files.Len()
 }
 
-// evict removes results that are too old, and then the oldest ones until room bytes are free. The caller
-// has locked s.mu.
+// evict removes results that are too old. Then it removes the oldest ones until enough bytes are
+// free; the parameter room is their number. The caller has locked s.mu.
 func (s *Store) evict(room int64) {
 	now := s.o.Now()
 	for f := s.files.Oldest(); f != nil && (now.Sub(f.at) >= s.o.Age || s.bytes+room > s.o.Bytes); f = s.files.Oldest() {

@@ -56,8 +56,8 @@ func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *r
 		delete(b.chosen, x.ID)
 	}
 	if waits == nil {
-		// Another worker has claimed the execution for which this worker was chosen, or the
-		// execution has ended.
+		// No execution waits any more to run alone on this worker: another worker has claimed it,
+		// or it has ended.
 		for id, d := range b.chosen {
 			if d.worker == worker {
 				delete(b.chosen, id)

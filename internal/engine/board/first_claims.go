@@ -12,8 +12,8 @@ import (
 // its goroutine.
 const FirstClaimFor = 500 * time.Millisecond
 
-// FirstClaims decides for one poll which executions the poll leaves, for now, to the workers that
-// keep their goroutines.
+// FirstClaims decides which executions one poll does not claim for now. Each of these executions is
+// left to the worker that keeps its goroutine.
 type FirstClaims struct {
 	board  *Keepers
 	worker uuid.UUID

@@ -25,8 +25,8 @@ type Poll struct {
 // Handed returns a channel that contains a value if claims may have been handed over to the poll.
 func (o *Poll) Handed() <-chan struct{} { return o.handed }
 
-// Slot is a reserved slot of a poll: room for one claim, with which a command that wakes an
-// execution can end the poll.
+// Slot is room for one claim, reserved in an open poll. If a command wakes an execution, it can put
+// the claim into the slot, and the poll then returns that claim.
 type Slot struct {
 	to *Poll
 	rules.Handover
@@ -45,7 +45,7 @@ func (h *Slot) Decision() *rules.Handover {
 
 // Reserve reserves a slot in an open poll of the worker that keeps the execution's goroutine. It
 // returns nil if there is no such poll or no free slot, or if the worker is to become idle (see
-// [Drains]). The caller must call Settle with a result that is not nil.
+// [Drains]). If the result is not nil, the caller must pass it to Settle.
 func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -67,7 +67,8 @@ func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
 
 // Heard replaces the goroutines that are recorded for a worker by those in its heartbeat h whose
 // state is ParkedKeep. If unread is true for a goroutine, its execution could not be read, and may
-// belong to another org. Such a goroutine is recorded only if the same entry was recorded before.
+// belong to another org. Such a goroutine is recorded only if it was recorded before, for this
+// worker and at the same commit.
 func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

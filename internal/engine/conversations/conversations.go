@@ -19,8 +19,8 @@ const MaxPendingItems = rules.MaxPendingItems
 // since, a command with the Place fails with conflict.
 type Place = rules.ConversationPlace
 
-// Turn is the part of a start or a signal that names the conversation whose next response the command
-// begins.
+// Turn is set in a start or a signal that begins the next response of a conversation. It names the
+// conversation.
 type Turn = rules.ConversationTurn
 
 // ResponseOf returns the id of the response that t begins. If t is nil, the id is new.

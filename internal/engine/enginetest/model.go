@@ -193,8 +193,8 @@ func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
 	x.rest(x.panics, now)
 }
 
-// rest sets the pause before the next claim, when the end of a claim has raised a score of the
-// crash guard to the given value.
+// rest is called when the end of a claim has raised a score of the crash guard to the given value.
+// It sets the pause before the next claim.
 func (x *execution) rest(score int, now time.Time) {
 	if x.status == perdure.StatusPending {
 		x.notBefore = now.Add(min(time.Second<<(score/2-1), time.Minute))

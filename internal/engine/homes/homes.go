@@ -98,8 +98,8 @@ func (hs *Homes) Serve(ctx context.Context, org string, worker uuid.UUID, source
 	return context.Cause(ctx)
 }
 
-// ServeContents sets source as the place from which the worker's contents are read, until end is
-// called.
+// ServeContents sets source as the place from which the worker's contents are read. The caller ends
+// that by calling the returned function end.
 func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &contentConnection{source}
 	hs.at(key, hs.store.Now(), func(h *home) { h.served = append(h.served, mine) })

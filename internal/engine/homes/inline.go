@@ -111,7 +111,7 @@ func (hs *Homes) stored(ctx context.Context, execution uuid.UUID, ref perdure.Bl
 }
 
 // askFor requests a content from the worker and writes it into the reply. If the worker does not
-// send the content before the parameter within, a context, ends, askFor writes its length and hash
+// send the content before the context within ends, askFor writes the content's length and hash
 // instead. Error: internal, if the worker sent other bytes.
 func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) error {
 	content, err := hs.FetchWhole(within, x, *f.Ref)

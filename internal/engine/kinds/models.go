@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// modelCheck returns the check of the value of a ModelSignal: the value must name a model of the
-// execution. It returns nil if the execution is not of the react agent, or does not exist. If only
-// the worker has the execution's input, the check does not compare models; the agent then ignores a
-// model that the input does not have.
+// modelCheck returns the function that checks the value of a ModelSignal: the value must name a
+// model of the execution. It returns nil if the execution is not of the react agent, or does not
+// exist. If only the worker has the execution's input, the function accepts every model; the agent
+// then ignores a model that the input does not have.
 func (k *Kinds) modelCheck(ctx context.Context, org string, execution uuid.UUID) (func(json.RawMessage) error, error) {
 	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind != perdure.ReactKind {

@@ -118,8 +118,9 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 	return first
 }
 
-// FitOutput adds the check against the output schemas of the execution's kind to the output, if the
-// commit completes the execution. The output is the last element of the parameter all.
+// FitOutput is called with the contents of a commit, of which the last is the output. If the commit
+// completes the execution, FitOutput sets the function that compares the output with the output
+// schemas of the execution's kind.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {

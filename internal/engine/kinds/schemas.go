@@ -47,7 +47,7 @@ func (s *Schemas) Check(field string, spec perdure.KindSpec, content json.RawMes
 	return compiled.Check(field, content)
 }
 
-// Fits reports whether content fits the schema of an approval rule, the parameter of.
+// Fits reports whether content fits a schema, the parameter of, which is part of an approval rule.
 func (s *Schemas) Fits(of, content json.RawMessage) (bool, error) {
 	fits, err := s.cache.Fits(of, content)
 	if err != nil {

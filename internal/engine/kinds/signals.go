@@ -20,10 +20,10 @@ type Signal struct {
 	schemas []json.RawMessage
 }
 
-// Signal returns what workers have registered about the signals with the name, for the kind of the
-// execution. The signals that the server itself defines have checks of the server. For an execution
-// that does not exist, Signal accepts every value, because the command that stores the signal
-// refuses it.
+// Signal returns what the workers of the execution's kind have registered about signals with this
+// name. Some signals are defined by the server: for these, Signal accepts every value, or sets
+// Check. For an execution that does not exist, Signal accepts every value, because the command that
+// stores the signal refuses it.
 func (k *Kinds) Signal(ctx context.Context, org string, execution uuid.UUID, name string) (Signal, error) {
 	if name == perdure.UserMessage || strings.HasPrefix(name, "perdure.") {
 		return Signal{Any: true}, nil

@@ -38,7 +38,8 @@ func (s *Questions) CheckAsked(c perdure.Commit) error {
 }
 
 // misfitAnswer compares a value with the schema or the choices of a question. It returns nil if the
-// value fits. Otherwise it returns an error; the parameter at is the name of the value in its text.
+// value fits. Otherwise it returns an error, in whose text the parameter at is the name of the
+// value.
 func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
 	if err := t.CheckValue(at, value); err != nil {
 		return err

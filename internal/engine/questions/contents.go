@@ -77,8 +77,8 @@ func withheldBytes(q *perdure.Question) (size int64) {
 	return size
 }
 
-// showQuestion adds to a question those of its contents that it can read from the worker, and marks
-// in place of the others.
+// showQuestion reads the contents of a question from the worker, and adds them to the question. A
+// content that cannot be read is replaced by a mark (see markWithheld).
 func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
 	if q.Withheld != nil {
 		if content, err := s.questionContent(ctx, x, q); err == nil {
@@ -128,9 +128,10 @@ func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *per
 	return perdure.DecodeDecision(raw)
 }
 
-// readFor reads the content of a question of a LOCAL execution, on which a vote was sent. It
-// compares the content with the vote, and with the hashes that the worker reported when it asked.
-// It sets vote.Unread if the question cannot be approved or answered. Errors: those of the store.
+// readFor checks a vote on a question of a LOCAL execution. It reads the question's content from
+// the worker, and compares the content with the vote and with the hashes that the worker reported
+// when it asked. It sets vote.Unread if the question cannot be approved or answered. Errors: those
+// of the store.
 func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
 	if q.Withheld == nil || !vote.Reads(q) {
 		return nil
@@ -163,8 +164,8 @@ func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question
 	return nil
 }
 
-// shownHashes returns the hashes of the details of a question of a LOCAL execution, as people see
-// them: the DetailsHash, and the SHA-256 of the bytes alone. Errors: those of the read.
+// shownHashes returns two hashes of the details that people are shown for a question of a LOCAL
+// execution: the DetailsHash, and the SHA-256 of the bytes alone. Errors: those of the read.
 func (s *Questions) shownHashes(ctx context.Context, x *perdure.Execution, q *perdure.Question, content perdure.QuestionContent) (whole, bare perdure.Hash, err error) {
 	details := []byte(content.Details)
 	switch {

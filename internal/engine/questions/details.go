@@ -95,9 +95,10 @@ func callArguments(call perdure.Part) []byte {
 	return []byte("{}")
 }
 
-// otherDetails returns an error if the question names a tool call whose arguments do not have the
-// hash that the voter has sent, the parameter seen. The worker that asked has stated that hash, but
-// people are shown the arguments themselves. Error: details_changed.
+// otherDetails compares the arguments of the tool call that a question names with the hash that the
+// voter has sent, the parameter seen. It returns an error if the arguments have another hash. The
+// worker that asked has stated the hash, but people are shown the arguments themselves. Error:
+// details_changed.
 func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
 	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil
@@ -139,9 +140,10 @@ func (s *Questions) Answerable(ctx context.Context, org string, questions []*per
 	return mine, nil
 }
 
-// allAskers returns the askers of a question with NotAsker that an older server has stored without
-// them: the API keys that have started the execution or sent a signal to it. If the execution has
-// been pruned in the meantime, the result has only the token of the data directory.
+// allAskers returns the askers for a question with NotAsker. It is for a question that an older
+// server has stored without its askers. They are the API keys that have started the execution or
+// sent a signal to it. If the execution has been pruned in the meantime, the result has only the
+// token of the data directory.
 func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {

@@ -39,8 +39,8 @@ func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question,
 	return edit, err
 }
 
-// editJudged returns in refused why the execution's policies do not permit the changed arguments,
-// even if the question is approved; nil if they permit them.
+// editJudged lets the execution's policies judge changed arguments. The result refused says why the
+// policies do not permit these arguments even if the question is approved; it is nil if they do.
 func (s *Questions) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
 	policies, err := x.Approvals()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Judge lets the policies of an execution judge those new tasks of a commit that carry a clearance,
-// the statement why a tool call may run. The policies and the bytes of the calls come from the
-// store and the commit, so a worker cannot misstate them. For a commit without clearances, Judge
-// reads nothing. The policies of a LOCAL execution are on its worker, which judges its tasks
+// Judge lets the policies of an execution judge the new tasks of a commit that have a clearance. A
+// clearance is the statement why a tool call may run. The policies and the bytes of the calls come
+// from the store and the commit, so a worker cannot misstate them. For a commit without clearances,
+// Judge reads nothing. The policies of a LOCAL execution are on its worker, which judges its tasks
 // itself.
 func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
 	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {

@@ -13,8 +13,8 @@ import (
 // that one of its commands deletes.
 const sweepStepOfLinks = 500
 
-// SweepLinks deletes the links to questions that have expired. A link is deleted by a command on
-// the link's execution, like every write of a link. The sweep and other commands therefore never
+// SweepLinks deletes the links to questions that have expired. Every command that writes or deletes
+// a link is a command on the execution of the link. The sweep and other commands therefore never
 // wait for each other.
 func (p *Pruner) SweepLinks(ctx context.Context) error {
 	for {

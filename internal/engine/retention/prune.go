@@ -217,8 +217,8 @@ func (p *Pruner) dropExecutions(ctx context.Context) error {
 	}
 }
 
-// free returns unused pages of the store to the file system until at most spare bytes of them are
-// left.
+// free returns unused pages of the store to the file system. It stops when the pages that are left
+// have at most as many bytes as the parameter spare says.
 func (p *Pruner) free(ctx context.Context, spare int64) error {
 	for {
 		pages, size, err := p.Store.Unused(ctx)

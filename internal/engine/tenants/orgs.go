@@ -75,7 +75,8 @@ func (t *Tenants) Claims(ctx context.Context, org string) bool {
 	return !perdure.IsCode(t.OrgWorks(ctx, org), perdure.PermissionDenied)
 }
 
-// Orgs returns at most limit orgs whose ids come after the given one, in the order of the ids.
+// Orgs returns the orgs whose ids come after the given one, in the order of the ids. The parameter
+// limit is the maximum number of orgs.
 func (t *Tenants) Orgs(ctx context.Context, after string, limit int) ([]*perdure.Org, error) {
 	return t.store.OrgList(ctx, after, limit)
 }

@@ -88,8 +88,8 @@ func endDelivery(d *perdure.Delivery, status perdure.DeliveryStatus, now perdure
 	d.Status, d.EndedAt, d.NextAttemptAt = status, &now, nil
 }
 
-// pauseAfter returns the pause after a failed attempt, counted from 1. The parameter asked is the
-// pause that the endpoint asks for. It can lengthen the pause up to the longest one of the
+// pauseAfter returns the pause after a failed attempt, counted from 1. If the endpoint asks for a
+// longer pause, the parameter asked, that pause counts, but at most the longest one of the
 // schedule.
 func pauseAfter(attempt int, asked time.Duration) time.Duration {
 	retries := perdure.DeliveryRetries

@@ -13,7 +13,7 @@ import (
 const maxKnownOutputs = 20
 
 // outputsBefore returns the output schemas that the kind k had before a registration. If its
-// workers have registered no schema, they are one schema that accepts every output.
+// workers have registered no schema, the result is one schema that accepts every output.
 func outputsBefore(k store.Kind) []store.KindOutput {
 	if len(k.Outputs) == 0 {
 		return []store.KindOutput{{SeenAt: k.SeenAt}}
@@ -22,7 +22,7 @@ func outputsBefore(k store.Kind) []store.KindOutput {
 }
 
 // knownOutputs returns the registered output schema, followed by those that were known before. It
-// drops schemas that no worker has registered for SignalTTL, and the oldest ones above
+// drops each schema whose last registration is more than SignalTTL ago, and the oldest ones above
 // maxKnownOutputs. If no schema remains, the result is empty.
 func knownOutputs(registered json.RawMessage, before []store.KindOutput, now perdure.Time) []store.KindOutput {
 	all := []store.KindOutput{{Schema: registered, SeenAt: now}}

@@ -10,8 +10,8 @@ import (
 )
 
 // SignalTTL is how long the server remembers a signal of a kind after the last registration that
-// contains it. Workers register their kinds every hour. When the time is over, no worker with the
-// old registration has run for that long.
+// contains it. Workers register their kinds every hour. Once SignalTTL is over, no worker that
+// registers the signal can have run in all that time.
 const SignalTTL = 24 * time.Hour
 
 // maxKnownSignalBytes is the maximum size of the signals of a kind, including those of older
@@ -19,7 +19,7 @@ const SignalTTL = 24 * time.Hour
 const maxKnownSignalBytes = 4 * perdure.MaxSignalSpecBytes
 
 // knownSignals returns the signals of a registration, followed by those that were known before. It
-// drops signals that no worker has registered for SignalTTL, and the oldest ones above
+// drops each signal whose last registration is more than SignalTTL ago, and the oldest ones above
 // maxKnownSignalBytes.
 func knownSignals(registered []perdure.SignalSpec, before []store.KindSignal, now perdure.Time) (all []store.KindSignal) {
 	size := 0
