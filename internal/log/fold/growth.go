@@ -133,8 +133,8 @@ func homeOf(r *perdure.Record) string {
 	return cmp.Or(r.Place.MessageID, task, r.Place.TurnID, r.Place.ResponseID)
 }
 
-// message returns the message with the id. If there is none, it creates the message in the response
-// and the turn that place names.
+// message returns the message with the id. If there is none, it creates the message. The parameter
+// place contains the ids of the response and the turn to which the new message belongs.
 func (t *Tree) message(place perdure.Place, id string) *Message {
 	if m := t.messages[id]; m != nil {
 		return m
