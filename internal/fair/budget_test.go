@@ -225,8 +225,8 @@ func crowded(s *Share, n int) bool {
 	return s.pressed()
 }
 
-// TestOnlyCPUTimeIsCharged checks that the charged time is the time that visits have places, scaled
-// to the CPU time that the process used. If the process uses a quarter of that time, the org may
+// TestOnlyCPUTimeIsCharged checks that an org pays only for CPU time. If the process uses CPU for a
+// quarter of the time for which visits have places, the org is charged less, and its visits can
 // have places for longer.
 func TestOnlyCPUTimeIsCharged(t *testing.T) {
 	for part, want := range map[time.Duration]time.Duration{4: 4 * 5 * time.Second, 1: 5 * time.Second} {

@@ -69,8 +69,9 @@ func (t *Tree) newPart(r *perdure.Record) *Part {
 	return p
 }
 
-// closed closes the part of the block that an event block.closed names. If the block was
-// superseded, it withdraws the part, even if the part is already closed.
+// closed applies an event block.closed, which names a block: it closes the part that was streamed in
+// this block. If the block was superseded, it withdraws the part, even if the part is already
+// closed.
 func (t *Tree) closed(r *perdure.Record) error {
 	_, c, err := t.blocks.Close(r)
 	p := t.parts[c.BlockSeq]
