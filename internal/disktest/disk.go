@@ -95,8 +95,9 @@ type stall struct {
 	on      chan struct{}
 }
 
-// StallAfterWrite pauses the caller of the next write to a file, after that write, until goOn is
-// called. The channel reached is closed when the pause begins. Other operations are not affected.
+// StallAfterWrite makes the next write to a file pause: its caller continues only when goOn is
+// called. The pause begins after the content was written, and closes the channel reached. Other
+// operations are not affected.
 func (d *Disk) StallAfterWrite(file string) (reached <-chan struct{}, goOn func()) {
 	s := &stall{file: file, reached: make(chan struct{}), on: make(chan struct{})}
 	d.stall.Store(s)
@@ -160,8 +161,9 @@ func (d *Disk) namesSynced() {
 	}
 }
 
-// with returns the file's durable content, overwritten with those dirty pages of the parameter
-// content for which written(page) is true.
+// with returns the file's durable content with some of its dirty pages written: those for which
+// the function written returns true. The parameter content is the file's current content, from
+// which these pages are copied.
 func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	all := make([]byte, len(content))
 	copy(all, f.durable)
@@ -189,12 +191,12 @@ const (
 	Ahead             // all dirty pages were written
 )
 
-// Image copies the files to the directory to, with the content that they would have after a power
-// failure before the operation.
+// Image copies the files to another directory (to), with the content that they would have if the
+// power failed before the operation.
 func (o Op) Image(to string, loss Loss, r *rand.Rand) error { return o.disk.image(to, loss, r) }
 
-// Image copies the files to the directory to, with the content that they would have after a power
-// failure now. SQLite may be writing meanwhile.
+// Image copies the files to another directory (to), with the content that they would have if the
+// power failed now. SQLite may be writing meanwhile.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 // watched is the Disk that now tracks SQLite's operations; nil if there is none.
 var watched atomic.Pointer[Disk]
 
-// opening is a file that SQLite has opened. The map openings finds it by the address of SQLite's
-// structure for the file. The structure's methods cannot identify it, because another layer may
-// have replaced them.
+// opening is a file that SQLite has opened. The map openings finds the opening by the address of
+// SQLite's structure for the file. The table of methods in that structure cannot identify the
+// opening, because another layer may have replaced the table.
 type opening struct {
 	disk *Disk
 	name string

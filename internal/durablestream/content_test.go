@@ -43,8 +43,9 @@ func TestJSONIsCutAtItsMessages(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCharacterIsHeldBack checks that a text is sent in pages of whole characters,
-// however it is divided into pages. The joined pages are the whole text.
+// TestUnfinishedCharacterIsHeldBack checks the function unfinished for a text that is cut after any
+// byte. It must return the length of an incomplete character at the end, and 0 if the last
+// character is complete.
 func TestUnfinishedCharacterIsHeldBack(t *testing.T) {
 	const text = "aé€😀\xffz\xf0\x9f"
 	for a := range len(text) + 1 {

@@ -181,8 +181,8 @@ func (d *readRequest) answer(p Page) {
 	_ = d.write(p.Content) // fails only if the reader has disconnected
 }
 
-// holds reports whether one of the values of If-None-Match, each a list of entity tags, contains
-// the tag.
+// holds reports whether the header If-None-Match contains the tag. The parameter lists contains the
+// header's values, each of which is a list of entity tags.
 func holds(lists []string, tag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {

@@ -25,9 +25,9 @@ type Source interface {
 	// Page returns a page that begins at a position (at). The page is empty only if there is no
 	// content after that position.
 	Page(ctx context.Context, at int64) (Page, error)
-	// Await waits until there is content after the position at, or the stream is closed there.
-	// While Await waits, it calls idle about once a second. It returns early with the error of
-	// idle, or with the cause of the context's end.
+	// Await waits until the stream has content after a position (at), or is closed at that
+	// position. While Await waits, it calls idle about once a second. It returns early with the
+	// error of idle, or with the cause of the context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 

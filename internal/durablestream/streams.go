@@ -40,8 +40,8 @@ func New(st Store, hints notify.Notifier, perOrg int) *Streams {
 	return &Streams{store: st, hints: hints, most: perOrg, watches: map[uuid.UUID]*watch{}}
 }
 
-// deleteStream is the name of the command that deletes a stream. The method do marks a command of
-// this name as one that frees space.
+// deleteStream is the name of the command that deletes a stream. Streams.do sets Frees in a command
+// with this name, because the command frees space.
 const deleteStream = "delete stream"
 
 // do runs one command on a stream. Once the command is durable, it sends a hint to the stream's

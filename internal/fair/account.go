@@ -53,12 +53,12 @@ func (s *Share) uses(a *account, change int) {
 	}
 }
 
-// active reports whether the org counts when the processors are divided: it has visits, or its last
-// one was less than the duration lately ago.
+// active reports whether the org counts when the processors are divided. It counts while it has
+// visits, and for a second (lately) after its last visit or charge.
 func (a *account) active(now time.Time) bool { return a.users > 0 || now.Sub(a.asked) < lately }
 
-// balance returns the org's budget at the time now. The budget grows by rate seconds per second, up
-// to burst.
+// balance returns the org's budget at a time (now). In each second, the budget grows by as many
+// seconds as the parameter rate says, up to burst.
 func (a *account) balance(now time.Time, rate float64) time.Duration {
 	a.left = min(burst, a.left+time.Duration(rate*float64(now.Sub(a.since))))
 	a.since = now
@@ -130,9 +130,9 @@ func (a *account) average(passed time.Duration) {
 	a.usage, a.spent = averaged(a.usage, a.spent, passed), 0
 }
 
-// level returns a limit for the usage of each org. If each org uses as much as the limit allows or
-// less, all orgs together use the capacity at most. The limit is an equal part for each org, plus
-// the capacity that orgs with less usage do not need.
+// level returns a limit for the usage of each org. While no org exceeds the limit, all orgs
+// together do not exceed the capacity. The limit is an equal part of the capacity, plus a part of
+// what the orgs with less usage do not need.
 func level(capacity float64, usages []float64) float64 {
 	slices.Sort(usages)
 	each := capacity

@@ -225,8 +225,8 @@ func crowded(s *Share, n int) bool {
 	return s.pressed()
 }
 
-// TestOnlyCPUTimeIsCharged checks that the charged time is the time that visits have places, scaled
-// to the CPU time that the process used. If the process uses a quarter of that time, the org may
+// TestOnlyCPUTimeIsCharged checks that an org pays only for CPU time. If the process uses CPU for a
+// quarter of the time for which visits have places, the org is charged less, and its visits can
 // have places for longer.
 func TestOnlyCPUTimeIsCharged(t *testing.T) {
 	for part, want := range map[time.Duration]time.Duration{4: 4 * 5 * time.Second, 1: 5 * time.Second} {
@@ -413,9 +413,9 @@ func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	})
 }
 
-// TestRandomVisits checks that random requests of random orgs compute no longer in total than the
-// processors and the budgets allow. After they have ended, their orgs' accounts are deleted at the
-// next request of another org.
+// TestRandomVisits checks the total time for which random requests of random orgs compute: it is at
+// most what the processors and the budgets allow. After the requests have ended, their orgs'
+// accounts are deleted at the next request of another org.
 func TestRandomVisits(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -458,9 +458,9 @@ func TestRandomVisits(t *testing.T) {
 	}
 }
 
-// visits makes one request of the org that computes for a random time up to longest. The request
-// may then wait, panic or be cancelled. visits passes the duration of each computation to the
-// function computed.
+// visits makes one request of the org. The request computes for a random time of at most longest,
+// and may then wait, panic or be cancelled. After each computation, visits calls computed with its
+// duration.
 func visits(ctx context.Context, s *Share, org string, random *rand.Rand, longest time.Duration, computed func(time.Duration)) {
 	if random.IntN(4) == 0 {
 		var cancel context.CancelFunc

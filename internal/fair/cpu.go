@@ -25,8 +25,8 @@ type scale struct {
 	charged float64       // average time charged, in seconds per second
 }
 
-// look updates the averages using and charged. The parameter passed is the time since the last
-// call.
+// look updates the two averages in the fields using and charged. The parameter passed is the time
+// since the last call.
 func (c *scale) look(passed time.Duration) {
 	now := c.cpu()
 	c.using = averaged(c.using, now-c.before, passed)

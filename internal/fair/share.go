@@ -88,9 +88,9 @@ func (s *Share) Waiting() int {
 	return s.waiting
 }
 
-// take waits for a place of the org. If the parameter bounded is true, take returns an error
-// instead if too many visits of the org wait already. Errors: rate_limited, and the cause of the
-// end of ctx.
+// take waits for a place of the org. If the parameter bounded is true, and too many visits of the
+// org wait already, take returns the error rate_limited at once. If ctx ends, take returns its
+// cause.
 func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 	w, err := s.enter(org, bounded)
 	if w == nil {

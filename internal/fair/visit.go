@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Visit is the use of the processors by one request. Between Enter and Leave it has a place, which
-// is the org's permission to compute, except between [Wait] and its done. All methods may be called
-// at any time, by several goroutines, and on a nil Visit.
+// Visit is the use of the processors by one request. From Enter to Leave it has a place, which is
+// the org's permission to compute. It has none from a call of [Wait] until the returned function
+// done is called. All methods may be called at any time, by several goroutines, and on a nil Visit.
 type Visit struct {
 	share *Share
 	org   string
@@ -48,8 +48,9 @@ func of(ctx context.Context) *Visit {
 	return v
 }
 
-// Again returns ctx with a new visit, of the same org as the visit in the context request. It is
-// for work that continues after the request, such as a stream.
+// Again returns ctx with a new visit, for work that continues after a request, such as a stream.
+// The new visit belongs to the same org as the request's visit. The parameter request is the
+// context of the request.
 func Again(ctx, request context.Context) context.Context {
 	v := of(request)
 	if v == nil {
@@ -129,8 +130,8 @@ func (v *Visit) move(from, to state) bool {
 	return true
 }
 
-// leave releases the visit's place, and reports whether the visit had one. If it had one, or if the
-// parameter to is over, the visit's state becomes to.
+// leave releases the visit's place, and reports whether the visit had one. The parameter to is the
+// visit's new state. A visit without a place keeps its state, unless the new one is over.
 func (v *Visit) leave(to state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -179,8 +180,8 @@ func Wait(ctx context.Context) (done func()) {
 	if v == nil || !v.leave(waiting) {
 		return func() {}
 	}
-	// If ctx ends before there is a place, the visit continues without one, because the caller's
-	// own wait is over.
+	// If ctx ends before there is a place, the caller continues without one, because done returns
+	// no error.
 	return func() { _ = v.enter(ctx, waiting, false) }
 }
 
@@ -192,9 +193,9 @@ func Compute(ctx context.Context) (done func()) {
 	return done
 }
 
-// Part is like Compute, for work that may itself wait, for example for the store of a WebSocket's
-// message. The work must use the returned context, so that [Wait] releases the place while the work
-// waits.
+// Part is like Compute, for work that may itself wait. For example, the work on a WebSocket's
+// message waits for the store. The work must use the returned context, so that [Wait] releases the
+// place while the work waits.
 func Part(ctx context.Context) (part context.Context, done func()) {
 	v := of(ctx)
 	if v == nil || v.hasPlace() {

@@ -55,10 +55,10 @@ type seqSnapshots struct {
 	head store.Head
 }
 
-// snapshotsAt reads the blocks with a seq up to n that are open or were closed after event n. A
-// reader that resumes at the cursor of one of the snapshots misses nothing: it receives the
-// snapshot's following blocks from their first chunk, and every event after n. It may receive
-// some data twice, and recognises such data by seq and offset.
+// snapshotsAt returns snapshots of the blocks with a seq up to n that are open or were closed after
+// event n, sorted by seq. A reader that resumes at the cursor of one of the snapshots misses
+// nothing: it receives the blocks of all later snapshots from their first chunk, and every event
+// after n. It may receive some data twice, and recognises such data by seq and offset.
 func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (seqSnapshots, error) {
 	blocks, pos, head, err := l.read.BlocksAcross(ctx, execution, n)
 	if err != nil {
@@ -78,9 +78,9 @@ func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (se
 	return a, nil
 }
 
-// endsOf returns a position for each block, at which a reader resumes after it has received the
-// block's snapshot. The last element of the result is pos. A reader that resumes at a block's
-// position receives the following blocks from their first chunk, and everything after pos.
+// endsOf returns for each block the position at which a reader resumes if it has received the
+// snapshots up to this block. From there it receives the blocks after this one in the slice, from
+// their first chunk, and everything after pos. One more element, the last, is pos itself.
 func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 	ends := make([]int64, len(blocks)+1)
 	ends[len(blocks)] = pos

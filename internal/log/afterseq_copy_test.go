@@ -60,9 +60,9 @@ func grow(b *memoryLog, cut func()) {
 	closed(three)
 }
 
-// TestAReaderThatWasCutOffInsideABlockReceivesTheRest checks a reader that is disconnected after any
-// record and then asks for the events after its newest seq, as a stream or in pages. It ends with
-// the whole log, even if it is disconnected again after any item.
+// TestAReaderThatWasCutOffInsideABlockReceivesTheRest disconnects a reader after any record. The
+// reader then asks for the events after its newest seq, as a stream or in pages. The test checks
+// that the reader gets the whole log, even if it is disconnected again after any item.
 func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	b := newMemoryLog()
 	b.eventsAtOnce = 2

@@ -37,8 +37,8 @@ type chunk struct {
 	Snapshot bool              `json:"snapshot,omitempty"`
 }
 
-// callDelta is the value of the member data in a chunk that belongs to the arguments of a tool
-// call.
+// callDelta is the value of the JSON member "data" in a chunk that belongs to the arguments of a
+// tool call.
 type callDelta struct {
 	Type     string `json:"type"`
 	ToolCall callID `json:"tool_call"`
@@ -53,8 +53,8 @@ type callID struct {
 // the text.
 func (c *chunk) withhold(length int64) { c.Length, c.Content = length, perdure.OnWorker }
 
-// content returns the member data of a chunk with the text. If the text belongs to the arguments of
-// a tool call, it is wrapped in a callDelta.
+// content returns the value of the JSON member "data" of a chunk. The value is the chunk's text, or
+// a callDelta with the text if it belongs to the arguments of a tool call.
 func content(text, toolCallID string) any {
 	if toolCallID == "" {
 		return text
@@ -88,8 +88,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// merge appends members to the object head. It leaves out members named in commonNames, because
-// only the log sets them.
+// merge returns the JSON object in head with more members. It leaves out members whose names are in
+// commonNames, because only the log sets them.
 func merge(head []byte, members []member) []byte {
 	if len(members) == 0 {
 		return head

@@ -132,11 +132,11 @@ func (l *Log) advance(f *follower) {
 	}
 }
 
-// Grown adds the records of a commit of this process to the follower of the log. The readers then
-// need not read them from the store. It returns false if the records do not directly follow the
-// ring, a read of the store is in progress, or a record is damaged. The caller must then send a
-// hint. It returns true if the log has no readers, because a new reader begins by reading the
-// store.
+// Grown adds records that this process has committed to the follower of the log, so that the
+// readers need not read them from the store. If it returns false, it has added none, and the caller
+// must send a hint: the records do not directly follow the ring, a read of the store is in progress
+// or has failed, or a record is damaged. If the log has no readers, Grown does nothing and returns
+// true, because a new reader begins by reading the store.
 func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
 	l.mu.Lock()
 	f := l.followers[execution]

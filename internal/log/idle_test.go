@@ -108,8 +108,8 @@ func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 	})
 }
 
-// TestReaderThatTookTheHintLeaves checks that a reader receives all new items although twenty other
-// readers leave at the first of them.
+// TestReaderThatTookTheHintLeaves checks that a reader receives all new items, although twenty
+// other readers leave when they receive the first new item.
 func TestReaderThatTookTheHintLeaves(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()

@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// restore simulates a restore of the store to the position pos, after which as many records were
-// appended as were lost. The new records have other nonces.
+// restore simulates that the store was restored to the position pos, and that new records then took
+// the place of all the lost ones. The new records have other nonces.
 func (b *memoryLog) restore(pos int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -190,8 +190,9 @@ func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 	}
 }
 
-// TestLiveReadersOfARestoredStoreAreReset checks that a live reader gets one reset and then the
-// whole log after a restore. The restored log is shorter, equally long, or longer after an outage.
+// TestLiveReadersOfARestoredStoreAreReset checks that after a restore, a live reader gets one reset
+// and then the whole log. There are three cases: the log is now shorter, it has the same length, or
+// it has grown while the store was unavailable.
 func TestLiveReadersOfARestoredStoreAreReset(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b *memoryLog)

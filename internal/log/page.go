@@ -73,8 +73,8 @@ func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor
 	return p, nil
 }
 
-// AtEnd reports whether the log has ended and from is the position at its end. If so, no item
-// will ever follow. Errors: invalid_argument, not_found.
+// AtEnd reports whether a reader that begins at a position (from) will never receive an item. This
+// is so if the log has ended and the position is at its end. Errors: invalid_argument, not_found.
 func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // The tests of this file run on every store, and over every projection of the log of a real agent's
 // run.
 
-// TestEveryProjectionResumedAtAnyEventEqualsWhole checks that each projection has the same content
-// if it is cut after an event and resumed on a restarted server as without a cut.
+// TestEveryProjectionResumedAtAnyEventEqualsWhole cuts the reading of each projection after an
+// event, and resumes it on another server. It checks that the content is the same as without a cut.
 func TestEveryProjectionResumedAtAnyEventEqualsWhole(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	opentest.EachLasting(t, logtest.CutAndResume)

@@ -95,8 +95,9 @@ func mixedLog() *memoryLog {
 	return b
 }
 
-// place sets, at random, the task of the newest record and its position in the conversation (the
-// variable place). If the record is a chunk, its block gets a type that depends on its seq.
+// place changes the newest record. At random it sets the record's task, and its position in the
+// conversation to the value of the variable place. If the record is a chunk, its block gets a type
+// that depends on its seq.
 func (b *memoryLog) place(r *rand.Rand) {
 	last := &b.records[len(b.records)-1]
 	if last.Type.Ends() || last.Type == perdure.EventEntry || last.Type == perdure.EventBlockClosed {

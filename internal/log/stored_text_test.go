@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestStoredFieldsAreServedAsUTF8 checks that fields that an older server stored with bytes that
-// are not UTF-8 are served with U+FFFD in their place.
+// TestStoredFieldsAreServedAsUTF8 checks stored fields with invalid UTF-8, as an older server could
+// store them. Clients receive U+FFFD in place of the invalid bytes.
 func TestStoredFieldsAreServedAsUTF8(t *testing.T) {
 	r := perdure.Record{Seq: 1, Type: perdure.EventSignal, Fields: []byte("{\"signalValue\":\"a\xff\"}")}
 	item, err := RecordItem(r, uuid.Nil)

@@ -134,8 +134,8 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the request writes the items later, when it has no place
-	// The channel changed was taken before the read of the store. If the read has missed a record,
-	// the follower closes this channel, and the reader reads again.
+	// The follower returned the channel seen.changed before the store was read. If the read has
+	// missed a record, the follower closes this channel, and the reader reads again.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 

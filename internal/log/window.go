@@ -121,9 +121,9 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 	return w, l.addEarlierBlocks(ctx, execution, &w, after)
 }
 
-// addEarlierBlocks adds snapshots of the blocks that began up to the event with the seq after and
-// were still open at that event. Because the snapshots are read after the window's events, they
-// are complete at least up to the window's position.
+// addEarlierBlocks adds snapshots of the blocks that were open at the event before the window. The
+// parameter after is the seq of this event. Because the snapshots are read after the window's
+// events, they are complete at least up to the window's position.
 func (l *Log) addEarlierBlocks(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
 	if after == 0 {
 		return nil

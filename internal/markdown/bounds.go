@@ -18,8 +18,9 @@ const (
 	leastCell = 10
 	// maxNesting is the maximum nesting of quotes, list items, emphasis and links.
 	maxNesting = 32
-	// openNesting is the maximum nesting that the estimate before the parse may return for a text
-	// that is parsed. It is more than maxNesting, because the estimate can be too high.
+	// openNesting is the maximum of the nesting that is estimated before the parse. A text with a
+	// higher estimate is not parsed. openNesting is more than maxNesting, because the estimate can
+	// be too high.
 	openNesting = 2 * maxNesting
 	// maxOpenLines is the maximum of the number of lines times the nesting, because the parser
 	// compares every line with every open block.

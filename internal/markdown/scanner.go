@@ -260,8 +260,8 @@ func (s *scanner) inItem(text []byte, columns int) {
 	case s.hidden:
 		s.text = false
 	case columns > 3:
-		// After a blank line, this line may be code. Otherwise it continues the paragraph, and the
-		// field text does not change.
+		// The field text does not change. If the last line was blank, this line may be code; in all
+		// other cases it continues the paragraph.
 	default:
 		s.text = isPlain(text)
 	}

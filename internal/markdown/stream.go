@@ -22,8 +22,9 @@ type streamText struct {
 	grown bool // the text has grown since it was last shown
 }
 
-// NewStreamBuffer creates a StreamBuffer. It calls part with each part and the key of its text, and
-// event with each other event, in the order in which they are shown.
+// NewStreamBuffer creates a StreamBuffer that emits its output by calling two functions, in the
+// order in which the output is shown. The function part receives each part of a text with the key
+// of that text. The function event receives each other event.
 func NewStreamBuffer[T any](part func(key int64, p Part), event func(T)) *StreamBuffer[T] {
 	return &StreamBuffer[T]{part: part, event: event, texts: map[int64]*streamText{}}
 }

@@ -65,8 +65,8 @@ func (c *checker) entry(page uint32) (kind byte, parent uint32, err error) {
 	return raw[offset], binary.BigEndian.Uint32(raw[offset+1:]), nil
 }
 
-// owned checks that the pointer map contains this type and this parent for a page. The parent is
-// the page that points to it.
+// owned checks that the pointer map contains the given type and parent for a page. The parent is
+// another page, which points to this page.
 func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	if page < 2 || page > c.count || page == c.mapPage(page) || page == c.lockPage() {
 		return &Damage{parent, fmt.Sprintf("it points to page %d, which there is not", page)}
@@ -114,7 +114,7 @@ func (c *checker) page(page uint32, links bool) error {
 }
 
 // piece checks an overflow page. Such a page contains a part of a content that is too long for its
-// cell. The parameter links is as in the method pages.
+// cell. The parameter links has the same meaning as in checker.pages.
 func (c *checker) piece(page uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {

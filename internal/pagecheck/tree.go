@@ -31,7 +31,7 @@ type tree struct {
 type span struct{ from, to int }
 
 // tree checks a page of a table or an index. parent is the page that points to it, or 0 for a root
-// page. links is as in the method pages.
+// page. links has the same meaning as in checker.pages.
 func (c *checker) tree(page, parent uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Window is the number of open questions per org, the newest ones, whose changes a feed
-	// reports.
+	// Window is the maximum number of open questions that a feed watches. If an org has more, the
+	// feed reports only the changes of the newest ones.
 	Window = 1000
 	// changesKept is the maximum number of changes that a feed stores for readers that have not
 	// read them yet.
@@ -75,8 +75,8 @@ type Reader struct {
 	pos   int64
 }
 
-// Read creates a reader of the org's changes. The reader reports the changes since its last call of
-// Reset. The caller must call Close.
+// Read creates a reader of the changes of the org's questions. The reader reports each change once.
+// Its Reset skips all changes until then. The caller must call Close.
 func (s *Feeds) Read(org string) *Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,7 +2,8 @@ package response
 
 import "github.com/perdure/perdure"
 
-// assembler adds each content of the updates of a response to the message to which it belongs.
+// assembler assembles the messages of a response. Each update of the response has contents, and the
+// assembler adds each content to the message to which it belongs.
 type assembler struct {
 	of       Identity
 	made     int             // the ordinal of the newest message
@@ -165,8 +166,9 @@ func (a *assembler) find(t *talk, u Update) *message {
 	return m
 }
 
-// isOld reports whether another message began after m. It considers only messages without an id
-// that belong to no response, because nothing but their order of arrival is known.
+// isOld reports whether another message began after m, so that an update without a message id does
+// not continue m. The caller asks this only about messages outside every response: for them, only
+// the order of arrival is known.
 func (a *assembler) isOld(m *message, u Update) bool {
 	return u.MessageID == "" && a.messages[len(a.messages)-1] != m
 }

@@ -9,7 +9,7 @@ type Host struct {
 	rounds map[string]*round // by invocation
 }
 
-// round is the part of an agent invocation's output that has one response id of the provider.
+// round is the output of an agent invocation while the provider's response id stays the same.
 // Usually it is the output of one model call.
 type round struct {
 	number   int

@@ -58,7 +58,8 @@ func (g *Merger) Add(u Update) {
 	about.Properties = joined(about.Properties, u.Properties)
 }
 
-// learn copies properties of the response from an update. It ignores the response id of the update.
+// learn copies properties of the response from an update. It adds the update's response ids to the
+// providers' response ids, except placeholders and the response's own id.
 func (g *Merger) learn(u Update) {
 	r := &g.r
 	for _, id := range []string{Real(u.ResponseID), Real(u.ProviderResponseID)} {
@@ -219,8 +220,8 @@ func sum(a, b *perdure.Usage) *perdure.Usage {
 	return &total
 }
 
-// joined returns a new map with the properties of both maps. If both have a property, the value in
-// more applies.
+// joined returns a new map with the properties of two maps. If both have a property, the value in
+// the second map (more) applies.
 func joined(have, more map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(have)+len(more) == 0 {
 		return nil

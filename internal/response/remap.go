@@ -189,9 +189,10 @@ func (r *Remap) replace(i Item) int {
 	return r.add(i)
 }
 
-// find returns the newest matching item for which the function counts returns true; -1 if there is
-// none. An item matches if its id and its call id are equal, or, without a call id, its output
-// index. If no item matches, but some item has the real id of i, find returns the newest of those.
+// find returns the index of the newest item that the event's item i can mean; -1 if there is none.
+// It considers only items with the same incoming id for which counts returns true. An item matches
+// if means returns true for it. If no item matches and the id is no placeholder, find returns the
+// newest item that it considered.
 func (r *Remap) find(i Item, counts func(item) bool) int {
 	old, newest := oldHash(i.ID), -1
 	like := item{call: r.hash(i.CallID), index: indexOf(i), prefix: prefixOf(i.Type)}

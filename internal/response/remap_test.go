@@ -154,8 +154,8 @@ func TestRemapLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestRemapRemovesEveryItemOfAnID checks that the removal of an id that several items have removes
-// all of them, with their own ids, and only once.
+// TestRemapRemovesEveryItemOfAnID checks an event that removes an id which several items share. Each
+// of these items is removed under its own new id, and only once.
 func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	r := response.NewRemap(host)
 	first := ids(r, added(item(fake, response.MessageItem, 0, "")), added(item(fake, response.CallItem, 1, "call_1")),
@@ -174,8 +174,8 @@ func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	}
 }
 
-// TestRemapOfWhatWasRemapped checks that an id that an earlier Remap created passes another Remap
-// of the response unchanged, and that no other item gets it.
+// TestRemapOfWhatWasRemapped checks ids that an earlier Remap of the response created. Another Remap
+// passes them unchanged, unless it has already given the same id to another item.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")
 	first := ids(response.NewRemap(host), added(m), done(m), added(m), done(m))

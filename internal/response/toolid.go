@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// IDRule defines the ids of tool calls that a provider accepts: ASCII letters and digits, and "_"
-// and "-" unless Alphanumeric, of Min to Max bytes (Max 0: any length).
+// IDRule defines the ids of tool calls that a provider accepts. An id has Min to Max bytes; if Max
+// is 0, its length is not limited. It consists of ASCII letters and digits. Unless Alphanumeric is
+// set, it may also contain "_" and "-".
 type IDRule struct {
 	Min, Max     int
 	Alphanumeric bool

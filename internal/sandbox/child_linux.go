@@ -182,8 +182,8 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// KeptCapabilities are the capabilities that builds of root need: to use files of other users, to
-// become another user, and to use low ports. All others are dropped, including future ones, because
+// KeptCapabilities are the capabilities that builds need if they run as root: to use files of other
+// users, to become another user, and to use low ports. All others are dropped, including future ones, because
 // they could bypass Landlock and limits, load code into the kernel, read others' network packets
 // (NET_RAW), or change the machine (SYS_TIME).
 var KeptCapabilities = []uintptr{

@@ -11,9 +11,8 @@ import (
 )
 
 // runFirst starts the command as a child of this process, which stays the first process of a PID
-// namespace. runFirst returns only if the command cannot be started. The kernel sends the first process
-// only signals that it handles. When the first process ends, the kernel kills all others in the
-// namespace.
+// namespace. runFirst returns only if the command cannot be started. The first process receives only
+// signals for which it has a handler. When it ends, the kernel kills all others in the namespace.
 //
 // The command is started from a confined thread, so it inherits the confinement. The command cannot
 // inspect this process, which is outside the command's Landlock domain and not dumpable.

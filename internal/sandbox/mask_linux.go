@@ -65,7 +65,8 @@ func coverIf(path string, id Identity) (bool, error) {
 	return true, cover(fd)
 }
 
-// coverView mounts an empty folder over the path view, at which another mount shows the covered folder.
+// coverView mounts an empty file or folder over a path (view) at which another mount shows what is to be
+// covered.
 func coverView(view string) error {
 	fd, err := openPath(view)
 	if err != nil {

@@ -41,8 +41,8 @@ func readOnlyOutside(p Policy) error {
 	return nil
 }
 
-// writes reports whether commands may write to the mount at the path point. Of the paths in the policy that
-// are point or lie above it, the one nearest to point decides.
+// writes reports whether commands may write to the mount at a path (point). If several folders of the policy
+// contain this path, the innermost of them decides. A mount at one of the Fixed paths is never writable.
 func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {

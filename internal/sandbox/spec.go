@@ -47,7 +47,7 @@ type Policy struct {
 	Kept []string
 	// Temp is the value of the command's environment variable TMPDIR.
 	Temp string
-	// Own limits what commands see to the files that they need. They then see no socket of another
+	// Own means that commands see only the files that they need. They then see no socket of another
 	// program.
 	Own bool
 	// Sockets are the socket files below the Write paths that are covered.

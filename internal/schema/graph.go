@@ -142,8 +142,8 @@ type expansion struct {
 	done map[*jsonschema.Schema]reach
 }
 
-// reach is the number of schemas that apply to a value together with one schema, and the length of
-// their longest chain. A zero reach means that the count is in progress.
+// reach describes a schema and all schemas that apply to a value because this one does: their
+// number, and the length of their longest chain. A zero reach means that the count is in progress.
 type reach struct{ schemas, chain int }
 
 func (e *expansion) reach(s *jsonschema.Schema) (reach, error) {

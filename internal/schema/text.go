@@ -114,7 +114,8 @@ func (s *shapeReader) value(token json.Token) error {
 	return nil
 }
 
-// keyword counts members that make the compiler search each schema.
+// keyword processes a member with a text as its value. It counts anchors and references, and
+// records whether $schema names an old draft.
 func (s *shapeReader) keyword(value string) {
 	switch s.name {
 	case "$id", "$anchor", "$dynamicAnchor":

@@ -207,8 +207,8 @@ func (s *Sender) enabled(ctx context.Context, all []*perdure.Webhook) (enabled [
 	return enabled
 }
 
-// leave records whether a round has left due deliveries that it could not take: the parameter
-// behind. If it has, the end of the next request starts another round.
+// leave is called at the end of a round. The parameter behind says whether the round could not take
+// all due deliveries. If so, the end of the next request starts another round.
 func (s *Sender) leave(behind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

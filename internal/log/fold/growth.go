@@ -69,8 +69,9 @@ func (t *Tree) newPart(r *perdure.Record) *Part {
 	return p
 }
 
-// closed closes the part of the block that an event block.closed names. If the block was
-// superseded, it withdraws the part, even if the part is already closed.
+// closed applies an event block.closed, which names a block: it closes the part that was streamed in
+// this block. If the block was superseded, it withdraws the part, even if the part is already
+// closed.
 func (t *Tree) closed(r *perdure.Record) error {
 	_, c, err := t.blocks.Close(r)
 	p := t.parts[c.BlockSeq]
@@ -133,8 +134,8 @@ func homeOf(r *perdure.Record) string {
 	return cmp.Or(r.Place.MessageID, task, r.Place.TurnID, r.Place.ResponseID)
 }
 
-// message returns the message with the id. If there is none, it creates the message in the response
-// and the turn that place names.
+// message returns the message with the id. If there is none, it creates the message. The parameter
+// place contains the ids of the response and the turn to which the new message belongs.
 func (t *Tree) message(place perdure.Place, id string) *Message {
 	if m := t.messages[id]; m != nil {
 		return m

@@ -64,7 +64,7 @@ func (a API) getJSON(ctx context.Context, path string, v any) (http.Header, erro
 }
 
 // messages yields server-sent events until the stream closes. If the stream breaks off inside an
-// event, the event is an error.
+// event, messages yields an error in place of this event.
 func messages(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewReader(r)

@@ -97,8 +97,8 @@ func (p eventPages) Read(ctx context.Context, held []Event) iter.Seq2[Event, err
 	}
 }
 
-// durableStream reads a log as a durable stream. The field live is the value of the parameter live:
-// "", "long-poll" or "sse".
+// durableStream reads a log as a durable stream. The field live is the value of the URL parameter
+// live: "", "long-poll" or "sse".
 type durableStream struct {
 	API
 	live string

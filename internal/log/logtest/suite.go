@@ -83,8 +83,8 @@ func checkNumbers(t *testing.T, given map[string][]Event) {
 }
 
 // Live reads every projection while a run is going on. The connections of the readers break at
-// random moments, and the server is restarted as often as restarts says. Afterwards, each reader
-// must have the same content as a reader that starts after the run.
+// random moments. The parameter restarts is the number of times that the server is restarted.
+// Afterwards, each reader must have the same content as a reader that starts after the run.
 func Live(t *testing.T, open opentest.Reopener, restarts int) {
 	h := newDeployment(t, open)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -148,8 +148,8 @@ func (r *Readers) Compare(ctx context.Context) {
 	}
 }
 
-// restartAfter restarts the server as often as times says. Before each restart it reads some
-// events.
+// restartAfter restarts the server several times; the parameter times is their number. Before each
+// restart it reads some events.
 func (h *deployment) restartAfter(ctx context.Context, p Projection, times int) {
 	h.t.Helper()
 	var held []Event

@@ -116,8 +116,8 @@ func TestDeploymentsAreApart(t *testing.T) {
 	}
 }
 
-// TestHintsOutliveNATS checks that hints reach the other process again each time NATS has been
-// unavailable and starts, without a restart of the processes.
+// TestHintsOutliveNATS checks two processes while NATS stops and starts several times. Each time it
+// has started, hints reach the other process again; the processes need no restart.
 func TestHintsOutliveNATS(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	server.Stop()
