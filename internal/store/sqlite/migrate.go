@@ -72,7 +72,7 @@ func relabel(ctx context.Context, path string, db *sql.DB) error {
 	var labels, tables int64
 	err := db.QueryRowContext(ctx, labelsOf).Scan(&labels, &tables)
 	switch {
-	case err == nil && labels == 0 && tables > 0:
+	case err == nil && isForeign(labels, tables):
 		return foreign(path)
 	case err != nil || labels == 0:
 		return err
@@ -87,12 +87,6 @@ func relabel(ctx context.Context, path string, db *sql.DB) error {
 	}
 	_, err = db.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0 AND version_id < ?1", firstVersion)
 	return err
-}
-
-// foreign returns the error for a file that is the database of another program. Nothing may be written
-// into it.
-func foreign(path string) error {
-	return perdure.Errorf(perdure.InvalidArgument, "%s is the database of another program, and no store; move it away, or use another data directory", path)
 }
 
 // newestVersion returns the version of the tables that this program supports.

@@ -87,11 +87,14 @@ var _ store.Store = (*Store)(nil)
 // Open opens the database, checks it and migrates its tables. After a clean shutdown, the check
 // covers the header, the schema and the last pages; otherwise see Options.CheckBeside. Errors:
 // conflict if a newer version of the program has written the file, or if its rows were moved to
-// another store; internal if the file is damaged;
-// invalid_argument if it is the database of another program.
+// another store; internal if the file is damaged; invalid_argument if it is the database of another
+// program, which Open does not change.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := finishReplacing(o.Path); err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Path, err)
+	}
+	if err := refuseForeign(ctx, o.Path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
 	held, err := lockNew(o.Path)

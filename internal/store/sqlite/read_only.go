@@ -63,10 +63,9 @@ func checkVersion(v connection.View, path string) error {
 		return err
 	}
 	switch {
-	case labels > 0:
-	case tables > 0:
+	case isForeign(labels, tables):
 		return foreign(path)
-	default:
+	case labels == 0:
 		return perdure.Errorf(perdure.NotFound, "there is no store at %s: the file has no tables", path)
 	}
 	var has int64

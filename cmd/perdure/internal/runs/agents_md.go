@@ -114,7 +114,7 @@ func (r *RunCommand) reportLeftOut(names, kept []string) {
 	if len(kept) == 0 {
 		rest = "the model has no tools"
 	}
-	_ = r.Stderr.Linef("perdure: --plan leaves out %s, which can change things; %s", strings.Join(left, ", "), rest)
+	_ = r.Stderr.Linef("perdure: --plan leaves out %s, which may change things; %s", strings.Join(left, ", "), rest)
 }
 
 // instruct sets the system prompt and the tools of the request as the flags say. d is the definition
