@@ -63,7 +63,7 @@ func TestCallsAreApprovedOneByOne(t *testing.T) {
 		}
 	}
 	s.Normalize = withoutKeys
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // withoutKeys removes the keys of questions from the outcome, because they contain random ids of calls.
@@ -82,14 +82,14 @@ func TestApprovalsExpireAndAreSteered(t *testing.T) {
 	if strings.Count(o.Text(), "forecast = not run: it was denied: nobody answered in time") != 2 || o.Elapsed < time.Hour {
 		t.Errorf("after %s:\n%s", o.Elapsed, o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 	s.Signals = []agenttest.Signal{{Name: perdure.UserMessage, Value: map[string]string{"text": "Never mind."}, After: time.Minute}}
 	o = agenttest.Run(t, s)
 	want := "forecast = skipped: the user sent a message"
 	if strings.Count(o.Text(), want) != 2 || !strings.Contains(o.Text(), "user: Never mind.") || !strings.Contains(o.Text(), "It rains in Rome.") || o.Elapsed > time.Hour {
 		t.Errorf("after %s:\n%s\n%q", o.Elapsed, o.Text(), o.Questions)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestRulesThatDeny checks that a rule can deny a tool call without a question.
@@ -102,7 +102,7 @@ func TestRulesThatDeny(t *testing.T) {
 	if strings.Count(o.Text(), "forecast = not run: a rule denies this call: not today") != 3 || len(o.Questions) != 0 || o.Ran["forecast"] != 0 {
 		t.Errorf("%d calls were run:\n%s", o.Ran["forecast"], o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestEditedCalls checks that a tool call runs with the arguments to which a voter has changed them,
@@ -131,7 +131,7 @@ func TestEditedCalls(t *testing.T) {
 	if o.Ran["forecast"] != 3 || strings.Contains(o.Text(), "It rains in Oslo.") {
 		t.Errorf("%d calls were run:\n%s", o.Ran["forecast"], o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestRememberedApprovals checks that after an approval that is remembered, later calls run without a
@@ -155,7 +155,7 @@ func TestRememberedApprovals(t *testing.T) {
 			t.Errorf("the conversation lacks %q:\n%s\n%s", want, o.Text(), o.Error)
 		}
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 	if len(asked) != 1 || len(o.Questions) != 2 || o.Ran["forecast"] != 2 {
 		t.Errorf("%d calls were asked about, of %q, and %d were run", len(asked), o.Questions, o.Ran["forecast"])
 	}

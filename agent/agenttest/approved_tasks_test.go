@@ -93,7 +93,7 @@ func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	if string(o.Output) != want || o.Ran["pay"] != 3 {
 		t.Errorf("%s after %d payments, %s, want %s", o.Output, o.Ran["pay"], o.Error, want)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestLargeTasksAreApproved checks that people can approve a task whose input is over InlineLimit, and
@@ -111,7 +111,7 @@ func TestLargeTasksAreApproved(t *testing.T) {
 	if o := agenttest.Run(t, s); string(o.Output) != `["paid 500 to `+to+`"]` {
 		t.Errorf("it has ended with %d bytes, %s", len(o.Output), o.Error)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestUnansweredTasksAreDenied checks that a task about which a policy asks is denied if nobody
@@ -161,7 +161,7 @@ func TestEqualApprovedTasksAreOne(t *testing.T) {
 	if o := agenttest.Run(t, s); o.Ran["pay"] != 3 || len(o.Questions) != 3 {
 		t.Errorf("in a loop: %d payments after %q, %s", o.Ran["pay"], o.Questions, o.Error)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent does not call

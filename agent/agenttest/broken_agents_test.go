@@ -3,6 +3,7 @@ package agenttest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,39 @@ func TestKillAfterEachCommit(t *testing.T) {
 	want := fmt.Sprint([]string{"the commit of a checkpoint", "the commit of a checkpoint", "the commit of a checkpoint", "the commit of the end, complete"})
 	if got := fmt.Sprint(met); got != want {
 		t.Errorf("came to %s, want %s", got, want)
+	}
+}
+
+// TestASampleOmitsOnlyItsFaults checks that CrashAtEveryCommit asks about each fault whether the
+// sample omits it, and that it injects the others.
+func TestASampleOmitsOnlyItsFaults(t *testing.T) {
+	runs := 0
+	s := Scenario{
+		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
+			for i := range n {
+				if err := ctx.Checkpoint(i); err != nil {
+					return 0, err
+				}
+			}
+			return n, nil
+		}),
+		Input:  3,
+		Before: func(*Scenario) { runs++ },
+	}
+	var asked []string
+	s.omit = func(at int, f fate) bool {
+		asked = append(asked, fmt.Sprint(at, f))
+		return at != 2
+	}
+	if found := crashAtEveryCommit(t, s); len(found) > 0 {
+		t.Error(found)
+	}
+	want := []string{"1 1", "1 2", "2 1", "2 2", "3 1", "3 2", "4 1", "4 2"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("it asked about %q, want %q", asked, want)
+	}
+	if runs != 3 {
+		t.Errorf("it ran the scenario %d times, want once without a fault and twice with one", runs)
 	}
 }
 

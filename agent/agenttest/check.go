@@ -73,24 +73,24 @@ func report(t *testing.T, found []string) {
 
 // undisturbed runs the scenario without faults. Outcomes of runs with faults are compared with its
 // outcome.
-func undisturbed(t *testing.T, s Scenario) (Outcome, []string) {
+func undisturbed(t *testing.T, s Scenario) (result, []string) {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
 	var found []string
 	for _, f := range r.faults {
 		found = append(found, "undisturbed: "+f)
 	}
-	return r.Outcome, found
+	return r, found
 }
 
 func reentered(t *testing.T, s Scenario) (Outcome, []string) {
 	t.Helper()
 	want, found := undisturbed(t, s)
 	if len(found) > 0 {
-		return want, found
+		return want.Outcome, found
 	}
 	r := s.run(t, plan{}, -1)
-	return r.Outcome, judge(want, r, "The function was entered again from the top after every wait.")
+	return r.Outcome, judge(want.Outcome, r, "The function was entered again from the top after every wait.")
 }
 
 func crashAtEveryCommit(t *testing.T, s Scenario) []string {
@@ -110,8 +110,8 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 }
 
 // atEveryPoint runs the scenario with each fault in fates at the first write, then with each at the
-// second, and so on, until a run has no further write. If all is false, only commits and ends of
-// attempts count as writes. It returns the findings, and stops when it has as many as the constant
+// second, and so on, until a run has no further write. It leaves out the faults that s.omit reports. If
+// the parameter `all` is false, only commits and ends of attempts count as writes. It returns the findings, and stops when it has as many as the constant
 // shown.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
@@ -119,16 +119,20 @@ func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []s
 	if len(found) > 0 {
 		return found
 	}
+	writes := want.Commits
+	if all {
+		writes = want.calls
+	}
 	for at, more := 1, true; more; at++ {
-		more = false
+		more = at < writes
 		for f := dieBefore; f <= loseForGood; f++ {
 			story, wanted := fates[f]
-			if !wanted {
+			if !wanted || at <= writes && s.omit != nil && s.omit(at, f) {
 				continue
 			}
 			r := s.run(t, plan{fate: f, at: at, all: all}, 0)
 			more = more || r.met
-			if found = append(found, judge(want, r, fmt.Sprintf(story, r.what, at))...); len(found) >= shown {
+			if found = append(found, judge(want.Outcome, r, fmt.Sprintf(story, r.what, at))...); len(found) >= shown {
 				return append(found, "There may be more; the rest was not tried.")
 			}
 		}
@@ -144,8 +148,8 @@ func deliverTwice(t *testing.T, s Scenario) []string {
 	}
 	first := s.run(t, plan{twice: true, first: true}, 0)
 	second := s.run(t, plan{twice: true}, 0)
-	return append(judge(want, first, "Every call was delivered twice, and the first answer counted."),
-		judge(want, second, "Every call was delivered twice, and the second answer counted.")...)
+	return append(judge(want.Outcome, first, "Every call was delivered twice, and the first answer counted."),
+		judge(want.Outcome, second, "Every call was delivered twice, and the second answer counted.")...)
 }
 
 // judge returns the findings about the run r: its faults, and how its outcome differs from want. Each

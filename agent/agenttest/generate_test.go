@@ -53,7 +53,7 @@ func TestGenerate(t *testing.T) {
 	if string(o.Output) != `"One, two. / It snows. (40 tokens)"` || o.Ran[react.ModelTask] != 2 || !strings.Contains(o.Text(), "assistant: It snows.") {
 		t.Errorf("the output is %s after %d calls, %v:\n%s", o.Output, o.Ran[react.ModelTask], o.Error, o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestWhatGenerateRefuses checks that Generate refuses a request that no provider accepts, before it
@@ -114,7 +114,7 @@ func TestGenerateInALoop(t *testing.T) {
 	if o := agenttest.Run(t, s); string(o.Output) != `["First.","Second."]` || len(o.Messages) != 2 {
 		t.Errorf("%s, %s:\n%s", o.Output, o.Error, o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 	s.Agent = agent.DefineFunc("twice", func(ctx agent.Context, _ string) (string, error) {
 		if _, err := ask(ctx, "one"); err != nil {
 			return "", err

@@ -33,5 +33,5 @@ func TestAStoppedTurn(t *testing.T) {
 			t.Errorf("a question ends as %s", line)
 		}
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }

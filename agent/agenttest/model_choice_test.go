@@ -47,5 +47,5 @@ func TestAChosenModel(t *testing.T) {
 	if !strings.Contains(o.Text(), "Second of two.") || !strings.Contains(o.Text(), "Third of three.") {
 		t.Errorf("the models are not those that were chosen:\n%s", o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }

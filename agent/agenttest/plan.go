@@ -34,6 +34,7 @@ type plan struct {
 func (w *world) arrive(c write) fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.calls++
 	if c.boundary {
 		w.commits++
 	}

@@ -60,7 +60,7 @@ func TestAnAgentAsks(t *testing.T) {
 	if string(o.Output) != `"deployed v7 there"` || o.Text() != "user: v7 tested\n" {
 		t.Errorf("%s %s after %q with %q", o.Status, o.Output, o.Text(), o.Error)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestDeniedAndExpiredQuestions checks questions that are denied, and a question that stays open
@@ -107,7 +107,7 @@ func TestQuestionsExpire(t *testing.T) {
 			if o := agenttest.Run(t, s); string(o.Output) != c.want || o.Elapsed < time.Hour {
 				t.Errorf("%s after %s, %s", o.Output, o.Elapsed, o.Error)
 			}
-			agenttest.All(t, s)
+			agenttest.AllOfSample(t, s)
 		})
 	}
 }
@@ -151,12 +151,12 @@ func TestQuestionsAmongOtherWaits(t *testing.T) {
 	if o := agenttest.Run(t, s); string(o.Output) != `"approve"` {
 		t.Errorf("with an answer: %s %s", o.Output, o.Error)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 	s.Answers, s.Signals = nil, []agenttest.Signal{{Name: "stop"}}
 	if o := agenttest.Run(t, s); string(o.Output) != `"stopped"` || len(o.Questions) != 2 {
 		t.Errorf("with a signal: %s %s %q", o.Output, o.Error, o.Questions)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestAnswersOfSeveralVoters checks questions that need several votes, and questions that limit who may
@@ -182,7 +182,7 @@ func TestAnswersOfSeveralVoters(t *testing.T) {
 	if o := agenttest.Run(t, s); string(o.Output) != `"pay 3"` {
 		t.Errorf("%s: %s %s %q", o.Status, o.Output, o.Error, o.Questions)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestSchemasMayBeWrittenInAnyWay checks that a function that is entered again gets the answer to its

@@ -132,7 +132,7 @@ end_turn after 2 turns, 40 tokens`
 	if o.Ran[react.ModelTask] != 2 || o.Ran["forecast"] != 1 || o.Ran["number"] != 1 || len(o.Messages) != 0 {
 		t.Errorf("it ran %v, and the conversation has %d messages", o.Ran, len(o.Messages))
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another Run can
@@ -207,7 +207,7 @@ turn
 	if out.Ran["forecast"] != 3 || out.Ran["alone"] != 0 || len(out.Questions) != 3 {
 		t.Errorf("it ran %v after %q", out.Ran, out.Questions)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestRunWaitsForItsApprovals checks approvals that expire or are remembered, and an execution that is
@@ -223,7 +223,7 @@ func TestRunWaitsForItsApprovals(t *testing.T) {
 	if o := agenttest.Run(t, s); o.Status != perdure.StatusCancelled || o.Ran[react.ModelTask] != 1 || o.Ran["forecast"] != 1 {
 		t.Errorf("cancelled, it is %s, %s after %v", o.Status, o.Error, o.Ran)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 	s.CancelAfter = 0
 	s.Answers = func(perdure.Question) *perdure.Answer { return &perdure.Answer{Verdict: perdure.VerdictApprove} }
 	s.Remember = func(perdure.Question) *perdure.Remember {
@@ -254,7 +254,7 @@ func TestRunInALoop(t *testing.T) {
 	if string(o.Output) != `["Wet.","Wet."]` || o.Ran["forecast"] != 2 || o.Ran[react.ModelTask] != 4 || len(o.Questions) != 2 {
 		t.Errorf("%s, %s after %v, %q", o.Output, o.Error, o.Ran, o.Questions)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestRunNames checks that two Runs in one function need different names, and that Run refuses other
@@ -319,7 +319,7 @@ func TestRunRetriesTheModel(t *testing.T) {
 	if text := textOf(t, agenttest.Run(t, s)); !strings.Contains(text, "forecast = It rains in Bern.\n after 1 turns") {
 		t.Errorf("it failed after\n%s", text)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // flakyProvider is a provider whose first, third and every further odd call fails.
@@ -349,7 +349,7 @@ func TestRunWithLargeContents(t *testing.T) {
 		t.Errorf("it ends with %q", text[max(0, len(text)-200):])
 	}
 	if longtest.All() {
-		agenttest.All(t, s)
+		agenttest.AllOfSample(t, s)
 		return
 	}
 	agenttest.RunReentered(t, s)
@@ -394,7 +394,7 @@ func TestRunIsCancelled(t *testing.T) {
 	if o := agenttest.Run(t, s); o.Status != perdure.StatusCancelled || o.Ran[react.ModelTask] != 1 {
 		t.Errorf("it is %s after %v", o.Status, o.Ran)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestRunTightensItsPolicies checks several tool calls: one that the execution allows and the code asks
@@ -437,7 +437,7 @@ turn
 	if strings.Count(text, "It rains in") != 3 || !strings.Contains(text, "bash = not run: this worker cannot confine commands") || len(out.Questions) != 2 {
 		t.Errorf("after %q:\n%s", out.Questions, text)
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestManyCallsAreAskedAboutInTurn checks an answer of the model with more guarded tool calls than an

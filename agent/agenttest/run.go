@@ -24,6 +24,7 @@ type result struct {
 	Outcome
 	met    bool   // whether the run reached the write that the plan selects
 	what   string // describes that write
+	calls  int    // number of writes of the workers
 	faults []string
 }
 
@@ -95,7 +96,7 @@ func (w *world) play(t *testing.T) result {
 	if w.Normalize != nil {
 		w.Normalize(&o)
 	}
-	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
+	return result{Outcome: o, met: w.met, what: w.what, calls: w.calls, faults: w.faults}
 }
 
 // runProgress records what the scenario has done so far in a run.

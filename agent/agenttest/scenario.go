@@ -58,6 +58,10 @@ type Scenario struct {
 	MaxCommits int
 	// Logger receives the logs of server and workers. If it is nil, they are discarded.
 	Logger *slog.Logger
+
+	// omit, if set, reports whether the checks leave out a fault at the write with the number at.
+	// Tests of this package set it, to inject faults at a sample of the writes.
+	omit func(at int, f fate) bool
 }
 
 // Signal is a signal that the test sends to the execution.

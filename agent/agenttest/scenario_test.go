@@ -172,7 +172,7 @@ func TestFanOut(t *testing.T) {
 	if want := "user: [0 2]\nuser: at last, task_failed: never works\n"; o.Text() != want {
 		t.Errorf("it said:\n%s", o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.AllOfSample(t, s)
 }
 
 // TestSignals checks signals that are sent before the start, when the agent waits for them, or at a set

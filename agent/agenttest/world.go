@@ -57,6 +57,7 @@ type world struct {
 	stops   []context.CancelFunc
 	closing bool
 	commits int
+	calls   int  // number of writes so far, with those that are no boundaries
 	writes  int  // number of writes so far, as plan.at counts them
 	met     bool // whether the run has reached the write that the plan selects
 	what    string
