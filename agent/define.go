@@ -51,7 +51,7 @@ func (d Definition) Output(schema json.RawMessage) Definition {
 }
 
 // Tags returns a copy of the definition with tags. Clients filter lists of kinds and executions by
-// them.
+// these tags.
 func (d Definition) Tags(tags ...string) Definition {
 	d.Spec.Tags = tags
 	return d
@@ -79,7 +79,7 @@ type TaskContext interface {
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
 	// Progress records the progress of the attempt. Clients see it in the list of tasks after the
-	// worker's next heartbeat. It counts as a call of Heartbeat.
+	// worker's next heartbeat. A call of Progress counts as a call of Heartbeat.
 	Progress(v any)
 	// Heartbeat reports that the task's code is still running. A task with the option
 	// HeartbeatTimeout must call Heartbeat or Progress at least once in any period of that length.

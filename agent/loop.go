@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/scope"
 )
 
-// Loop calls step until step returns true. After each call that returns false, it creates a
-// checkpoint of the state. A function that is entered again resumes with the state of the newest
-// checkpoint. So a resume costs the same after the first call and after the hundred thousandth.
-// Loop suits functions whose whole progress fits into the state.
+// Loop calls the function step until it returns true. After each call that returns false, it
+// creates a checkpoint of the state. A function that is entered again resumes with the state of the
+// newest checkpoint. So a resume costs the same after the first call and after the hundred
+// thousandth. Loop suits functions whose whole progress fits into the state.
 //
 // At the first call, state contains the caller's value or, if the execution has a checkpoint, the
 // state of the newest one. The function step changes the state. After each checkpoint, the state is

@@ -133,8 +133,8 @@ func WithClearance(c perdure.Clearance) TaskOption {
 	return func(s *TaskSettings) { s.Clearance = &c }
 }
 
-// Confined sets what the commands of a tool call may do: net is the network limit, and requires is
-// perdure.RequiresConfined if only a worker that confines commands may run them.
+// Confined sets what the commands of a tool call may do: `net` is the network limit. `requires` is
+// perdure.RequiresConfined if only a worker that confines commands may run them, and "" otherwise.
 func Confined(net, requires string) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Net, s.TaskOptions.Requires = net, requires }
 }

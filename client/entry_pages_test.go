@@ -29,7 +29,7 @@ func entryServer(t *testing.T, pages int, end func(next string) string) (*Client
 }
 
 // entryOf returns an entry whose content ends like a page: with a member nextCursor. The client
-// must not take it for the cursor of the page.
+// must not take this member for the cursor of the page.
 func entryOf(n int) string {
 	return fmt.Sprintf(`{"id":"%s","content":{"text":"\"nextCursor\":\"77\"}","nextCursor":"77"}}`, idOf(n))
 }
@@ -121,8 +121,8 @@ func TestAPageThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestAnswersOnThisMachineAreNotCompressed checks that the client does not request compression from a
-// server at a loopback address, but does from others.
+// TestAnswersOnThisMachineAreNotCompressed checks that the client does not request compression from
+// a server at a loopback address, but requests it from other servers.
 func TestAnswersOnThisMachineAreNotCompressed(t *testing.T) {
 	for host, want := range map[string]bool{
 		"http://127.0.0.1:8080": true, "http://127.9.9.9": true, "https://[::1]:8080": true, "http://localhost": true,

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logServer serves one log, from the requested cursor on. cut can shorten each response; it
-// receives the number of the request and the complete response.
+// logServer serves one log, from the requested cursor on. The function `cut` can shorten each
+// response; it receives the number of the request and the complete response.
 type logServer struct {
 	t     *testing.T
 	items []string // complete frames; the last one is the end

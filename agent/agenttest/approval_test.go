@@ -66,7 +66,8 @@ func TestCallsAreApprovedOneByOne(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// withoutKeys removes the keys of questions from the outcome, because they contain random ids of calls.
+// withoutKeys removes the keys of questions from the outcome, because the keys contain random ids
+// of calls.
 func withoutKeys(o *agenttest.Outcome) {
 	for i, line := range o.Questions {
 		_, o.Questions[i], _ = strings.Cut(line, ": ")

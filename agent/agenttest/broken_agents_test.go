@@ -65,8 +65,7 @@ func TestCatchesInputsThatChange(t *testing.T) {
 				}),
 				Input: 1,
 				Tasks: []agent.TaskKind{Result("work", "done")},
-				// Even a correct outcome differs between runs. So the test compares the number of
-				// tasks, and not their inputs.
+				// The inputs differ in every run. So the test compares only the number of tasks.
 				Normalize: func(o *Outcome) {
 					for i := range o.Tasks {
 						o.Tasks[i].Input = nil
@@ -81,8 +80,9 @@ func TestCatchesInputsThatChange(t *testing.T) {
 	}
 }
 
-// TestCatchesStateInAVariable checks that CrashAtEveryCommit finds an agent that keeps its state in a
-// variable. The variable then has state that was not committed, or that belongs to an earlier run.
+// TestCatchesStateInAVariable checks that CrashAtEveryCommit finds an agent that keeps its state in
+// a variable. After a crash, the variable has state that was not committed, or that belongs to an
+// earlier run.
 func TestCatchesStateInAVariable(t *testing.T) {
 	greeted := false
 	s := Scenario{
@@ -186,8 +186,8 @@ func TestKillAfterEachCommit(t *testing.T) {
 	}
 }
 
-// TestInterruptedTaskIsNotCompared checks that a crash during a task that must not run twice is no
-// finding, because the agent may then end with another outcome. The task runs only once.
+// TestInterruptedTaskIsNotCompared checks a crash during a task that must not run twice. The agent
+// may then end with another outcome, and the check does not report that. The task runs only once.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
 	effects := 0
 	s := Scenario{

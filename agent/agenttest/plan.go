@@ -30,7 +30,7 @@ type plan struct {
 	twice, first bool
 }
 
-// arrive counts the write c, and returns the fault that the plan has for it.
+// arrive counts the write c, and returns the fault to inject at this write.
 func (w *world) arrive(c write) fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()

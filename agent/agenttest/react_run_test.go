@@ -27,8 +27,8 @@ func part(tools ...tool.Tool) react.RunOptions {
 	return react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "m"}, Tools: tools}
 }
 
-// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each call of
-// the model has its own cache, as if each ran on another worker.
+// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each call
+// of the model begins with an empty cache, as on another worker.
 func partTasks(t *testing.T, script string, tools ...tool.Tool) []agent.TaskKind {
 	t.Helper()
 	dir := t.TempDir()
@@ -161,8 +161,8 @@ func TestRunStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestRunAsksForApproval checks tool calls that are guarded by the policies of the execution and by
-// those in the code. They are approved, denied with a reason, edited, allowed, and denied by a rule.
+// TestRunAsksForApproval checks tool calls under two policies: that of the execution and that in
+// the code. The calls are approved, denied with a reason, edited, allowed, or denied by a rule.
 func TestRunAsksForApproval(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn
@@ -397,9 +397,9 @@ func TestRunIsCancelled(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestRunTightensItsPolicies checks several tool calls: one that the execution allows and the code asks
-// about, one that both ask about, and one that the code requires to be confined. It also checks rules
-// about the turn.
+// TestRunTightensItsPolicies checks that react.Run obeys the stricter of two policies: that of the
+// execution and that in the code. One call is asked about only by the code, one by both, and one
+// has to be confined only in the code. The test also checks rules about the number of the turn.
 func TestRunTightensItsPolicies(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Scenario is one execution, and all that happens to it from outside: signals, answers, a cancellation.
-// The checks run it many times, so the results of fake tasks must not depend on an earlier run. Before
-// can replace fakes that have a state.
+// Scenario is one execution, and all that happens to it from outside: signals, answers, a
+// cancellation. The checks run it many times, so the results of fake tasks must not depend on an
+// earlier run. The function in the field Before can replace fakes that have a state.
 type Scenario struct {
 	// Agent is the agent to run. If its Run is nil, the react agent runs, and Model is required.
 	Agent agent.Definition

@@ -28,10 +28,10 @@ import (
 const (
 	org = "default"
 	// lease is the lease time of the server. It is long, so that days of virtual time need few
-	// renewals. If a run is to lose leases, it ends them explicitly.
+	// renewals. A run that tests lost leases ends them explicitly.
 	lease = time.Hour
-	// restart is the time from the death of a worker until another worker replaces it. latency is the
-	// duration of each call, so that the clock shows different times before and after it.
+	// restart is the time from the death of a worker until another worker replaces it. latency is
+	// the duration of each call, so that the clock shows different times before and after the call.
 	restart = time.Second
 	latency = time.Millisecond
 	// never is longer than any run. The workers' polls wait for this time.
@@ -90,8 +90,8 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return blank, errors.Join(err, os.RemoveAll(dir))
 })
 
-// newWorld opens a server in the synctest bubble. Its store is a copy of blank. The caller has already
-// set the defaults of the scenario.
+// newWorld opens a server in the synctest bubble. Its store is a copy of the database `blank`. The
+// scenario already has its defaults.
 func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),
