@@ -30,7 +30,7 @@ func (f *bashLimits) flags(cmd *cobra.Command) {
 }
 
 // options returns the options for the workspaces of a worker with these limits. `data` is the
-// worker's data directory. `secrets` are the files whose secrets this process has read.
+// worker's data directory. `secrets` are the other paths that tools must not access.
 func (f *bashLimits) options(data string, secrets []string) tool.WorkspaceOptions {
 	return tool.WorkspaceOptions{
 		DataDir: data, Secrets: secrets, Sockets: tool.Sockets(f.sockets), Confine: tool.Confine(f.confine), Net: tool.Net(f.Net),

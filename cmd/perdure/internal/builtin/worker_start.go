@@ -43,8 +43,8 @@ func (w *Worker) controlGroups() *tool.ControlGroups {
 	return groups
 }
 
-// Start runs the worker in the background until stop is called, and returns once the server knows
-// it. stop may be called more than once.
+// Start runs the worker in the background until the returned function `stop` is called. Start
+// returns once the server knows the worker. `stop` may be called more than once.
 func (w *Worker) Start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
 	kept, err := openContentStore(data, w.Home, w.CheckBefore)
 	if err != nil {

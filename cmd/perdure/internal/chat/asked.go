@@ -63,8 +63,8 @@ func (s *session) setAsked(q *askedHere) {
 	s.showStatus()
 }
 
-// unsetAsked records that the terminal no longer asks a question. It calls the function end, which
-// ends the line of the prompt.
+// unsetAsked records that the terminal no longer asks a question. It calls the function `end`,
+// which ends the line of the prompt.
 func (s *session) unsetAsked(end func()) {
 	s.view.locked(func(*terminal.TextView) {
 		s.mu.Lock()

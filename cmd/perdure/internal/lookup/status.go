@@ -41,8 +41,8 @@ func waitedFeatures(x *perdure.Execution) string {
 	return strings.Join(x.NeedsFeatures.Names(), ", ")
 }
 
-// PrintPending prints why a run is PENDING. The parameter fresh is set if the command follows the
-// run from its start. The parameter untaken is set if the command has seen no event that a worker
+// PrintPending prints why a run is PENDING. The parameter `fresh` is set if the command follows the
+// run from its start. The parameter `untaken` is set if the command has seen no event that a worker
 // wrote.
 func PrintPending(ctx context.Context, a *setup.App, c *client.Client, x *perdure.Execution, fresh, untaken bool) {
 	h := queueHold(ctx, a, c, x)

@@ -39,9 +39,8 @@ func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) 
 	return w, err
 }
 
-// newest returns the last items of a list for which keep returns true. It returns at most as many
-// items as the parameter most says; before is the number of earlier items for which keep returns
-// true.
+// newest returns the last items of a list for which the function `keep` returns true, at most
+// `most` items. `before` is the number of earlier items for which `keep` returns true.
 func newest[T any](list iter.Seq2[T, error], most int, keep func(T) bool) (last []T, before int, err error) {
 	for item, err := range list {
 		if err != nil {
