@@ -136,8 +136,8 @@ func (n BulkActionName) Takes(statuses []Status, x *Execution) bool {
 	return slices.Contains(statuses, x.Status) && (n != BulkRetry || x.Wait != nil && x.Wait.TakesSignal(RetrySignal))
 }
 
-// BulkStatuses returns the statuses of executions on which the command has an effect, restricted to the
-// statuses in filter. An empty filter stands for all statuses. Errors: invalid_argument.
+// BulkStatuses returns the statuses of executions on which the command has an effect, restricted to
+// the statuses in `filter`. An empty `filter` stands for all statuses. Errors: invalid_argument.
 func (n BulkActionName) BulkStatuses(filter []Status) ([]Status, error) {
 	var able []Status
 	switch n {

@@ -114,8 +114,8 @@ type Context interface {
 	// the state of each task. It blocks.
 	Await(how JoinMode, futures ...Future) ([]Result, error)
 	// Peek returns the state of a task without waiting for its end. It does not commit. After the
-	// next commit, a function that is entered again gets the same state from Peek. Peek panics in
-	// another goroutine than Run's.
+	// next commit, a function that is entered again gets the same state from Peek. Peek panics if
+	// another goroutine than Run's calls it.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
@@ -148,15 +148,15 @@ type Context interface {
 	// answer, it does not change.
 	WithdrawQuestion(a QuestionRef)
 
-	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If timeout is
-	// positive and passes first, it returns ErrTimeout. It blocks.
+	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If a positive
+	// `timeout` passes first, it returns ErrTimeout. It blocks.
 	WaitSignal(pattern string, timeout time.Duration) (perdure.Signal, error)
 	// WaitAnySignal waits for a signal whose name matches one of the patterns, and takes it. If
-	// several match, it takes the one that was sent first. If timeout is positive and passes first,
-	// it returns ErrTimeout. It blocks.
+	// several match, it takes the one that was sent first. If a positive `timeout` passes first, it
+	// returns ErrTimeout. It blocks.
 	WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.Signal, error)
 	// WaitAny waits until one of the conditions is met. If several are met, it returns the first in
-	// the list. If timeout is positive and passes first, it returns ErrTimeout. It blocks.
+	// the list. If a positive `timeout` passes first, it returns ErrTimeout. It blocks.
 	WaitAny(timeout time.Duration, conditions ...Condition) (WaitResult, error)
 	// DrainSignals takes all pending signals whose names match the pattern, in the order in which
 	// they were sent. In a function that is entered again, signals that were taken since the newest
@@ -186,7 +186,7 @@ type Stream interface {
 	// Text and Thinking append to the text and the thinking of the current message.
 	Text(s string)
 	Thinking(s string)
-	// Terminal appends to the output of a command. The argument stream is "stdout" or "stderr".
+	// Terminal appends to the output of a command. The argument `stream` is "stdout" or "stderr".
 	Terminal(stream string, p []byte)
 	// ToolArguments appends to the arguments of a tool call.
 	ToolArguments(toolCallID, s string)

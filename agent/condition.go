@@ -101,7 +101,7 @@ func (c Condition) HasTimer() bool {
 	return found
 }
 
-// Walk calls the function visit for each leaf of c in order. A leaf is a condition that is not a
+// Walk calls the function `visit` for each leaf of c in order. A leaf is a condition that is not a
 // list of conditions.
 func (c Condition) Walk(visit func(Condition)) {
 	if c.Kind().Leaf() {

@@ -183,9 +183,9 @@ func AskChoice(ctx Context, name, prompt string, choices []string, options ...Qu
 	return askFor[string](ctx, q, options)
 }
 
-// Confirm asks whether something may happen, and shows the details. It returns yes if the answer is an
-// approval, and the reason that the voter has written. It blocks until the question has an answer.
-// Errors: ErrExpired, ErrWithdrawn.
+// Confirm asks whether something may happen, and shows the details. The result `yes` reports
+// whether the answer is an approval, and `reason` is the text that the voter has written. Confirm
+// blocks until the question has an answer. Errors: ErrExpired, ErrWithdrawn.
 func Confirm(ctx Context, name, prompt string, details any, options ...QuestionOption) (yes bool, reason string, err error) {
 	q := Question{Name: name, Kind: perdure.QuestionApproval, Prompt: prompt, Details: details}
 	for _, option := range options {

@@ -33,8 +33,8 @@ type Options struct {
 	// connections for concurrent requests. The created client has no timeout, because a stream may
 	// last for any time.
 	HTTPClient *http.Client
-	// OnReconnect is called before each pause in which Follow waits to connect again. The argument
-	// cause is the error that ended the stream, and pause is the length of the pause.
+	// OnReconnect is called before each pause in which Follow waits to connect again. `cause` is
+	// the error that ended the stream, and `pause` is the length of the pause.
 	OnReconnect func(cause error, pause time.Duration)
 }
 
@@ -72,7 +72,7 @@ func New(o Options) (*Client, error) {
 }
 
 // Socket creates a client for a server that listens on a Unix socket. It is for the owner of a data
-// directory; token is the content of the file "token" in that directory.
+// directory; `token` is the content of the file "token" in that directory.
 func Socket(path, token string) *Client {
 	var d net.Dialer
 	return NewWithDialer(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)

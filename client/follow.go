@@ -110,7 +110,8 @@ func (c *Client) events(ctx context.Context, r request, take func(Event) error) 
 			return got, broken(ctx, err)
 		}
 		got = true
-		// The timer stops while the caller handles the event, because nothing is read during that time.
+		// The timer stops while the function `take` handles the event, because nothing is read
+		// during that time.
 		silent.Stop()
 		err = take(event)
 		silent.Reset(c.idle)

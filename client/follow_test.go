@@ -315,8 +315,8 @@ func (s pipeServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: <-s.streams}, nil
 }
 
-// TestACallerMayTakeItsTime checks that a caller may handle an event for any time. That time does not
-// count as silence, and the stream continues.
+// TestACallerMayTakeItsTime checks that the loop over the events may spend any time on an event.
+// That time does not count as silence, and the stream continues.
 func TestACallerMayTakeItsTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := pipeServer{make(chan *io.PipeReader, 1)}

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// wantFinding checks that found is not empty, and that it contains each of the texts in want.
+// wantFinding checks that the list `found` is not empty, and that it contains each text of `want`.
 func wantFinding(t *testing.T, found []string, want ...string) {
 	t.Helper()
 	if len(found) == 0 {

@@ -135,8 +135,8 @@ end_turn after 2 turns, 40 tokens`
 	agenttest.All(t, s)
 }
 
-// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another Run can
-// continue its messages.
+// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another call of
+// react.Run can continue with its messages.
 func TestRunStopsAtItsLimit(t *testing.T) {
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  call forecast {\"city\": \"Rome\"}\nturn\n  text Done.\n"
 	o := part(forecast())
@@ -234,8 +234,8 @@ func TestRunWaitsForItsApprovals(t *testing.T) {
 	}
 }
 
-// TestRunInALoop checks that each call of a loop's step can use the same name for a new Run. A Run
-// after a checkpoint resumes when the function is entered again.
+// TestRunInALoop checks that each call of a loop's step can use the same name for a new call of
+// react.Run. When the function is entered again after a checkpoint, that call resumes.
 func TestRunInALoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  expect It rains\n  text Wet.\n"
@@ -257,8 +257,8 @@ func TestRunInALoop(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestRunNames checks that two Runs in one function need different names, and that Run refuses other
-// invalid options.
+// TestRunNames checks that two calls of react.Run in one function need different names, and that
+// react.Run refuses other invalid options.
 func TestRunNames(t *testing.T) {
 	talk := []perdure.Message{perdure.UserText("Weather?")}
 	for want, o := range map[string]func(o *react.RunOptions){

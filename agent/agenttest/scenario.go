@@ -91,14 +91,14 @@ func Task[In, Out any](kind string, fn func(in In) (Out, error)) agent.Task[In, 
 	return agent.DefineTask(kind, func(_ agent.TaskContext, in In) (Out, error) { return fn(in) })
 }
 
-// Result returns a fake task of the kind that returns value for every input.
+// Result returns a fake task of the kind that returns `value` for every input.
 func Result(kind string, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(agent.TaskContext, any) (any, error) { return value, nil })
 }
 
-// Fails returns a fake task of the kind. It fails with err the given number of times, and then returns
-// value. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the first failure
-// ends the task.
+// Fails returns a fake task of the kind. It fails with err the given number of times, and then
+// returns `value`. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the
+// first failure ends the task.
 func Fails(kind string, times int, err error, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(ctx agent.TaskContext, _ any) (any, error) {
 		failed := ctx.Task().Attempt - 1

@@ -118,7 +118,7 @@ func (l *wire) claimed() {
 	}
 }
 
-// poll polls the server with the function ask. If the worker may receive no work, poll only waits
+// poll polls the server with the function `ask`. If the worker may receive no work, poll only waits
 // until ctx ends.
 func poll[T any](ctx context.Context, l *wire, ask func(context.Context) ([]T, error)) ([]T, error) {
 	if l.dead.Load() || l.cut.Err() != nil {

@@ -14,8 +14,8 @@ import (
 
 // recordProcessGroups creates a directory in which this process records the process groups that its
 // tools start. It also kills the process groups that earlier processes have left behind. A lock on
-// each directory shows that its process is alive; the system releases it when the process ends in
-// any way.
+// each directory shows that its process is alive; the system releases the lock when the process
+// ends in any way.
 func recordProcessGroups(data string, log *slog.Logger) (func(pgid int) (forget func()), error) {
 	if data == "" {
 		return nil, nil

@@ -33,7 +33,8 @@ const (
 	starting             // the input line is not on the terminal yet
 )
 
-// openMsg is the message with the open text, which is shown directly above the input line.
+// openMsg is the message with the text of the incomplete line, which is shown directly above the
+// input line.
 type openMsg string
 
 func newOutput(s *terminal.Screen) *output {

@@ -24,8 +24,8 @@ func recorded() (o *output, sent *[]string, open *string) {
 	return o, sent, open
 }
 
-// TestOutputSendsCompleteLines checks that complete lines scroll up in portions that fit the terminal,
-// and that the text after the last line end stays open.
+// TestOutputSendsCompleteLines checks that complete lines scroll up in portions that fit the
+// terminal, and that the text after the last line end stays in the incomplete line.
 func TestOutputSendsCompleteLines(t *testing.T) {
 	o, sent, open := recorded()
 	long := strings.Repeat("line\n", 100)

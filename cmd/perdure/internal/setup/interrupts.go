@@ -9,8 +9,8 @@ type Interrupts struct {
 	handle func() bool
 }
 
-// Handle sets f as the function that is called for each Ctrl-C, until release is called. If f returns
-// false, that Ctrl-C ends the command as usual.
+// Handle sets f as the function that is called for each Ctrl-C, until the returned function
+// `release` is called. If f returns false, that Ctrl-C ends the command as usual.
 func (i *Interrupts) Handle(f func() bool) (release func()) {
 	if i == nil {
 		return func() {}
