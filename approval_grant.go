@@ -111,8 +111,8 @@ func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 }
 
 // Grantable reports whether an approval of the question can be remembered as a grant, and whether a
-// grant can answer the question. It is false for a question that excludes its asker. The person who
-// asks in a later run may be one of the voters who approved the grant.
+// grant can answer the question. It is false for a question that excludes its asker, because the
+// asker in a later run may be one of the voters who approved the grant.
 func (t QuestionTerms) Grantable() bool {
 	return t.Kind == QuestionApproval && t.Subject != "" && !t.NoGrants && !t.NotAsker
 }

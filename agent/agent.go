@@ -82,8 +82,8 @@ type Context interface {
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
 	Tail(n int) ([]perdure.Entry, error)
-	// PathOf returns the path of another execution in the same org: the entries from the root to the
-	// entry leaf, in this order.
+	// PathOf returns the path of another execution in the same org: the entries from the root to
+	// the entry `leaf`, in this order.
 	PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Leaf returns the id of the entry that becomes the parent of the next entry, or nil if there
 	// is none.
@@ -144,8 +144,8 @@ type Context interface {
 	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for
 	// another question).
 	Ask(q Question) (perdure.Answer, error)
-	// WithdrawQuestion withdraws a question with the next commit. If the question already has an
-	// answer, it does not change.
+	// WithdrawQuestion withdraws a question with the next commit. A question that already has an
+	// answer does not change.
 	WithdrawQuestion(a QuestionRef)
 
 	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If a positive

@@ -43,8 +43,8 @@ func cursorLast(next string) string {
 	return `"nextCursor":"` + next + `"}`
 }
 
-// TestEntriesComeInOrder checks that every entry is returned once and in order, at whatever position
-// of a page its nextCursor is. Each page is requested once.
+// TestEntriesComeInOrder checks that every entry is returned once and in order, wherever the member
+// nextCursor is in a page. Each page is requested once.
 func TestEntriesComeInOrder(t *testing.T) {
 	for name, end := range map[string]func(string) string{
 		"as servers write it": cursorLast,
@@ -100,7 +100,7 @@ func TestPagesOfEntriesAreReadAhead(t *testing.T) {
 }
 
 // TestAPageThatBreaksOff checks that a response that breaks off is an error. The error is returned
-// once, and the entries before it are returned.
+// once, and the entries before the break are returned.
 func TestAPageThatBreaksOff(t *testing.T) {
 	c, _ := entryServer(t, 5, func(next string) string {
 		if next == "3" {

@@ -26,8 +26,8 @@ type Outcome struct {
 	Error string
 	// Messages are the messages on the path, from the root.
 	Messages []perdure.Message
-	// Tasks are the scheduled tasks, sorted by kind and input. They include the steps, under their
-	// names.
+	// Tasks are the scheduled tasks, sorted by kind and input. They include the steps; the kind of
+	// a step is its name.
 	Tasks []TaskOutcome
 	// Signals are the taken signals, in order. Each is a line with the name, a space and the value.
 	Signals []string

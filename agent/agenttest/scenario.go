@@ -30,8 +30,8 @@ type Scenario struct {
 	// Chat, if set, lets the react agent wait for userMessage signals after a response instead of
 	// ending.
 	Chat bool
-	// Approvals is the policy about tool calls and other tasks. Questions that it asks are answered by
-	// Answers.
+	// Approvals is the policy about tool calls and other tasks. The function in the field Answers
+	// answers its questions.
 	Approvals perdure.ApprovalPolicy
 	// Signals are the signals that the test sends to the execution. Signals with After 0 are sent in
 	// this order.

@@ -224,7 +224,7 @@ func (l *wire) Release(ctx context.Context, r perdure.Release) error {
 	return err
 }
 
-// repeat delivers a call that does not count as a write in plan.at. It delivers the call twice if the
+// repeat delivers a call that the field plan.at does not count. It delivers the call twice if the
 // plan says so.
 func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 	if l.dead.Load() {

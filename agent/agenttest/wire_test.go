@@ -115,8 +115,8 @@ type someAttempt struct {
 
 func (a someAttempt) Task() *perdure.Task { return a.task }
 
-// TestSecondRunIsFound checks that it is a fault if a task runs again after its result is stored. It is
-// no fault if it runs again after a failure.
+// TestSecondRunIsFound checks that it is a fault if a task runs again after its result is stored.
+// It is no fault if a task runs again after a failure.
 func TestSecondRunIsFound(t *testing.T) {
 	w := &world{
 		ran: map[string]int{}, finished: map[uuid.UUID]bool{}, failed: map[uuid.UUID]map[uuid.UUID]bool{},

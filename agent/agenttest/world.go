@@ -124,8 +124,8 @@ func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*worl
 
 func (w *world) isReact() bool { return w.Agent.Run == nil }
 
-// work starts a worker and waits until the server knows the worker's kinds. After close was called, it
-// does nothing.
+// work starts a worker and waits until the server knows the worker's kinds. After a call of close,
+// work does nothing.
 func (w *world) work() error {
 	ctx, stop := context.WithCancel(context.Background())
 	line := &wire{Dispatch: w.core.Dispatch(org), w: w, stop: stop}
@@ -226,8 +226,8 @@ func (w *world) start(ctx context.Context) error {
 	return nil
 }
 
-// replace starts another worker after the duration restart, because a worker has died. It also ends the
-// leases of the dead worker, as the restart of a process does.
+// replace starts another worker after the duration `restart`, because a worker has died. It also
+// ends the leases of the dead worker, as the restart of a process does.
 func (w *world) replace() {
 	w.group.Go(func() {
 		time.Sleep(restart)

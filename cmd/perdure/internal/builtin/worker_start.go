@@ -18,9 +18,9 @@ func waitFor(ended <-chan error) {
 	}
 }
 
-// exitOnStoreFailure ends the process if the worker's store fails before the worker has ended. Work
-// in progress cannot be stored, and would be held until its leases expire. The next start recovers
-// as after a crash.
+// exitOnStoreFailure ends the process if the worker's store fails before the worker has ended. The
+// worker can no longer store its work, but would hold it until the leases expire. The next start
+// recovers as after a crash.
 func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 	select {
 	case <-kept.Failed():
@@ -32,7 +32,7 @@ func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 }
 
 // controlGroups returns the control groups that limit commands. It returns nil if the system has
-// not delegated its control group to this process; a watcher then limits commands.
+// not delegated its control group to this process; a watcher process then limits commands.
 func (w *Worker) controlGroups() *tool.ControlGroups {
 	groups, err := tool.OpenControlGroups()
 	if err != nil {

@@ -48,8 +48,8 @@ func TestOutputSendsCompleteLines(t *testing.T) {
 	}
 }
 
-// TestOutputKeepsWhatIsHeld checks that no text is lost that is written while another program has the
-// terminal, or after the editor's end.
+// TestOutputKeepsWhatIsHeld checks that no text is lost if it is written while another program has
+// the terminal, or after the editor's end.
 func TestOutputKeepsWhatIsHeld(t *testing.T) {
 	o, sent, open := recorded()
 	var device bytes.Buffer

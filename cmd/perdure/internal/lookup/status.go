@@ -85,8 +85,8 @@ func StatusWord(x *perdure.Execution) string {
 	return strings.ToLower(string(x.Status))
 }
 
-// waitWord returns the word for the status of a WAITING run. If the run only waits for its own tasks, the
-// word is the one for a run that works.
+// waitWord returns the word for the status of a WAITING run. If the run only waits for its own
+// tasks, the word is "working".
 func waitWord(x *perdure.Execution) string {
 	switch x.WaitReason {
 	case WaitsForQuestion:

@@ -180,7 +180,8 @@ func parsePolicy(given, names string) (perdure.ApprovalPolicy, error) {
 	return p, nil
 }
 
-// ToolNames returns the tools that were given; nil if none were. The word none means an empty list.
+// ToolNames returns the tools that were given; nil if none were. The word "none" means an empty
+// list.
 func (s *AgentFlags) ToolNames() *[]string {
 	if !s.Given("tools") {
 		return nil

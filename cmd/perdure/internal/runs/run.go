@@ -25,8 +25,8 @@ type RunCommand struct {
 	chat       bool
 	detach     bool
 	local      bool
-	// plan gives the model only tools that change nothing. noAgentsFile leaves the file AGENTS.md out of the
-	// system prompt.
+	// With plan, the model gets only tools that change nothing. With noAgentsFile, the system
+	// prompt does not contain the file AGENTS.md.
 	plan, noAgentsFile bool
 }
 

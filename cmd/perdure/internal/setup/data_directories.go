@@ -102,8 +102,8 @@ func OtherDataDirs(data string) []string {
 	return others
 }
 
-// listedDataDirs returns the directories in the list. It removes those from the list that no longer
-// exist.
+// listedDataDirs returns the directories in the list. It removes directories that no longer exist
+// from the list.
 func listedDataDirs(list string) []string {
 	folder, err := os.Open(list)
 	if err != nil {

@@ -93,8 +93,8 @@ func (v *TextView) stopped(value json.RawMessage) error {
 	return v.p.err
 }
 
-// waiting shows what an agent waits for. If that is only tasks and questions, it shows nothing,
-// because their own events are shown.
+// waiting shows what an agent waits for. It shows nothing if the agent waits only for tasks and
+// questions, because those have events of their own.
 func (v *TextView) waiting(e client.Event) error {
 	var d struct {
 		Wait perdure.Wait `json:"wait"`

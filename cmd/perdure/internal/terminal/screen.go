@@ -18,8 +18,8 @@ import (
 )
 
 // Screen is an output of a command: standard output or standard error. All output goes through it.
-// Write makes control sequences visible, so that text from others cannot control the terminal. It
-// is safe for concurrent use: log lines come from other goroutines than the command's own.
+// Write makes control sequences visible, so that text from others cannot control the terminal. A
+// Screen is safe for concurrent use: log lines come from other goroutines than the command's own.
 type Screen struct {
 	w io.Writer
 
