@@ -114,8 +114,8 @@ type Context interface {
 	// the state of each task. It blocks.
 	Await(how JoinMode, futures ...Future) ([]Result, error)
 	// Peek returns the state of a task without waiting for its end. It does not commit. After the
-	// next commit, a function that is entered again gets the same state from Peek. Peek panics if
-	// another goroutine than Run's calls it.
+	// next commit, the same call in a function that is entered again returns the same state. Peek
+	// panics if another goroutine than Run's calls it.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
@@ -133,8 +133,8 @@ type Context interface {
 
 	// OpenQuestion asks a question and does not wait for its answer. The question is stored with
 	// the next commit. Until the function is entered again, each combination of Name and Instance
-	// may be asked only once. The Err of a second question with the same combination is
-	// question_key_reused.
+	// may be asked only once. For a second question with the same combination, the Err of the
+	// result is question_key_reused.
 	OpenQuestion(q Question) QuestionRef
 	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns
 	// the question with its kind, subject, status and answer. It blocks. Errors: a.Err() if the

@@ -64,7 +64,7 @@ func (c *Client) DeleteDefinition(ctx context.Context, id uuid.UUID) error {
 
 // definitionBody is a definition in a request. Its own fields hide the fields of Definition with
 // the same JSON names. ID, CreatedAt, UpdatedAt and Version stay nil, because the server sets them.
-// Slug, Tools and Metadata are left out of the JSON if they are empty.
+// Slug, Tools and Metadata are left out of the JSON if they are not set.
 type definitionBody struct {
 	perdure.Definition
 	ID        *struct{}       `json:"id,omitempty"`

@@ -399,8 +399,9 @@ func TestRunIsCancelled(t *testing.T) {
 }
 
 // TestRunTightensItsPolicies checks that react.Run obeys the stricter of two policies: that of the
-// execution and that in the code. One call is asked about only by the code, one by both, and one
-// has to be confined only in the code. The test also checks rules about the number of the turn.
+// execution and that in the code. Both ask about one call. Only the policy in the code asks about
+// another call, and requires confinement of a third. The test also checks rules about the number of
+// the turn.
 func TestRunTightensItsPolicies(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn

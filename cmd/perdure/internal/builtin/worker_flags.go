@@ -60,8 +60,8 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// secretPaths returns the paths that tools may not access in addition to the data directory: files
-// with secrets that this process was given, and other data directories of this user.
+// secretPaths returns the paths, besides the data directory, that tools may not access: files with
+// secrets that this process was given, and other data directories of this user.
 func (w *Worker) secretPaths(data string) []string {
 	others := setup.OtherDataDirs(data)
 	if w.secrets == nil {

@@ -156,8 +156,8 @@ func (s *AgentFlags) Policy() (perdure.ApprovalPolicy, error) {
 	return parsePolicy(s.approve, names)
 }
 
-// parsePolicy returns the policy that --approve names or spells out; nil if the flag is empty. The
-// error contains `names`, the names that the flag takes. Error: UsageError.
+// parsePolicy returns the policy that --approve names or spells out; nil if the flag is empty.
+// Error: a UsageError that contains `names`, the names that the flag takes.
 func parsePolicy(given, names string) (perdure.ApprovalPolicy, error) {
 	if given == "" {
 		return nil, nil

@@ -99,9 +99,10 @@ func parse(raw json.RawMessage) *document {
 const maxRefs = 10
 
 const (
-	// maxParts is the maximum number of subschemas that are read of "allOf", "oneOf" and "anyOf".
+	// maxParts is the maximum number of subschemas that are read from each "allOf", "oneOf" and
+	// "anyOf".
 	maxParts = 20
-	// maxJoined is the maximum number of properties of the schema that the method join extends.
+	// maxJoined is the maximum number of properties of a schema to which join adds properties.
 	maxJoined = 100
 )
 

@@ -139,7 +139,8 @@ func (p *page) styled(s Style, text string) string {
 	return look.Inline(true).Render(text)
 }
 
-// raw writes text unchanged. Its control characters are already escaped, except those of styles.
+// raw writes text unchanged. The text may have style sequences; all other control characters in it
+// are already escaped.
 func (p *page) raw(text string) {
 	if text == "" {
 		return
