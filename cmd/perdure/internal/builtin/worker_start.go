@@ -32,7 +32,7 @@ func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 }
 
 // controlGroups returns the control groups that limit commands. It returns nil if the system has
-// not delegated its control group to this process; a watcher process then limits commands.
+// not delegated its control group to this process; a watcher in this process then limits commands.
 func (w *Worker) controlGroups() *tool.ControlGroups {
 	groups, err := tool.OpenControlGroups()
 	if err != nil {
