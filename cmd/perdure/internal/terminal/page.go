@@ -139,8 +139,8 @@ func (p *page) styled(s Style, text string) string {
 	return look.Inline(true).Render(text)
 }
 
-// raw writes text unchanged. The text may have style sequences; all other control characters in it
-// are already escaped.
+// raw writes text that may contain style sequences. All other control characters in it are already
+// escaped.
 func (p *page) raw(text string) {
 	if text == "" {
 		return
