@@ -123,7 +123,7 @@ const (
 )
 
 // Check returns an error if the policy is invalid. It does not check whether the schemas in When
-// compile. The error is invalid_argument, and its field name begins with the argument at.
+// compile. The error is invalid_argument, and its field name begins with the argument `at`.
 func (p ApprovalPolicy) Check(at string) error {
 	if len(p) > maxApprovalRules {
 		return FieldErrorf(at, "has %d rules, and %d are allowed", len(p), maxApprovalRules)
@@ -246,8 +246,8 @@ type Judgement struct {
 	Requires string
 }
 
-// Judge returns the decision of the policies about a call. It calls the function fits to learn
-// whether the JSON of the call matches a schema. If fits returns an error, Judge returns a denial
+// Judge returns the decision of the policies about a call. It calls the function `fits` to learn
+// whether the JSON of the call matches a schema. If `fits` returns an error, Judge returns a denial
 // and that error.
 func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
@@ -271,7 +271,7 @@ func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessa
 
 // With returns the judgement after the further policy p has judged the same call. The policy p can
 // only make the judgement stricter. Number stays the same, because a [Clearance] can name only a
-// rule of the execution's own policies. Errors: those of fits.
+// rule of the execution's own policies. Errors: those of `fits`.
 func (j Judgement) With(p ApprovalPolicy, call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
 	if err != nil {
@@ -306,7 +306,7 @@ func (p ApprovalPolicy) first(tool string, call json.RawMessage, fits func(schem
 }
 
 // stricter returns j, or a judgement by the rule r if r is stricter. If both ask, the result
-// combines their terms. The rule r must apply to the call. Its number is the argument number.
+// combines their terms. The rule r must apply to the call, and `number` is the number of this rule.
 func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 	requires := j.Requires
 	if r.Requires != "" {
@@ -326,8 +326,8 @@ func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 type Gate struct {
 	// SHA256 is the hash of the policies' JSON.
 	SHA256 Hash `json:"sha256"`
-	// Tools contains the tool names and patterns of all rules except those that allow a call without
-	// any condition on the worker. A task whose kind matches one of them needs a [Clearance].
+	// Tools contains the tool names and patterns of each rule that asks, denies, or requires a
+	// worker that confines commands. A task whose kind matches one of them needs a [Clearance].
 	Tools []string `json:"tools"`
 	// Policies are the execution's policies. They are nil for an execution of the react agent,
 	// because its input contains them.

@@ -98,8 +98,8 @@ type ApprovalGrant struct {
 	Org string `json:"-"`
 }
 
-// Answers reports whether the grant answers the question q at the time now. The question must belong to
-// the run or definition of the grant.
+// Answers reports whether the grant answers the question q at the time `now`. The question must
+// belong to the run or definition of the grant.
 func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 	switch {
 	case q.Kind != QuestionApproval || q.Subject != g.Subject || !q.Grantable() || !g.ExpiresAt.After(now.Time):
@@ -111,14 +111,14 @@ func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 }
 
 // Grantable reports whether an approval of the question can be remembered as a grant, and whether a
-// grant can answer the question. It is false for a question that excludes its asker. The person who
-// asks in a later run may be one of the voters who approved the grant.
+// grant can answer the question. It is false for a question that excludes its asker, because the
+// asker in a later run may be one of the voters who approved the grant.
 func (t QuestionTerms) Grantable() bool {
 	return t.Kind == QuestionApproval && t.Subject != "" && !t.NoGrants && !t.NotAsker
 }
 
-// votersWithin reports whether the list outer permits everyone whom the list inner permits to vote. An
-// empty list permits everyone.
+// votersWithin reports whether the list `outer` permits everyone whom the list `inner` permits to
+// vote. An empty list permits everyone.
 func votersWithin(inner, outer []string) bool {
 	return len(outer) == 0 || len(inner) > 0 && !slices.ContainsFunc(inner, func(who string) bool { return !slices.Contains(outer, who) })
 }

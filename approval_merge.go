@@ -2,10 +2,10 @@ package perdure
 
 import "slices"
 
-// askingBoth combines j, in which a rule of the definition asks, with the rule start, which asks
+// askingBoth combines j, in which a rule of the definition asks, with the rule `start`, which asks
 // about the same call. The question must satisfy both rules. It needs the larger number of votes,
-// from voters whom both rules permit, and expires at the earlier time. If the rules permit no common
-// voter, the call is denied.
+// from voters whom both rules permit, and expires at the earlier time. If the rules permit no
+// common voter, the call is denied.
 func (j Judgement) askingBoth(start *ApprovalRule) Judgement {
 	rule := *j.Rule
 	rule.Needed = max(rule.Needed, start.Needed)

@@ -55,12 +55,16 @@ type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID is the id of the changed object; for a link, it is the id of the link's question. It
-	// is nil for an org, a queue and the org's retention. SubjectName is the name of a key or queue,
-	// the slug of a definition, the id of an org, or a webhook's URL without the query. For a
-	// session or a new link it is the name of the session's or link's key. For revoked links it is
-	// the id of their key, or "all links". For an answer it is the verdict, for a grant the tool,
-	// and for a bulk action the command. For the org's retention it is "".
+	// SubjectID is the id of the changed object, or of the question of a link. It is nil for an
+	// org, a queue and the org's retention. SubjectName is:
+	//   - the name of a key or a queue, and the id of an org
+	//   - the slug of a definition
+	//   - the URL of a webhook, without the query
+	//   - the name of the key of a session or a new link
+	//   - the id of the key of revoked links, or "all links"
+	//   - the verdict of an answer, and the tool of a grant
+	//   - the command of a bulk action
+	//   - "" for the org's retention
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
 	// Before and After are the SHA-256 of the changed object's JSON before and after the change. Before

@@ -56,8 +56,8 @@ type BulkAction struct {
 	Filter BulkFilter       `json:"filter"`
 	Reason string           `json:"reason,omitempty"`
 	Status BulkActionStatus `json:"status" enum:"running,completed"`
-	// Matched is the number of executions that the action applies to. Done, Skipped and Failed add up
-	// to it when the action is completed.
+	// Matched is the number of executions that the action applies to. Done, Skipped and Failed add
+	// up to Matched when the action is completed.
 	Matched int `json:"matched"`
 	Done    int `json:"done"`
 	Skipped int `json:"skipped"`
@@ -102,7 +102,7 @@ type BulkError struct {
 // BulkCount is the number of executions that a bulk action with a given filter would apply to.
 type BulkCount struct {
 	// Matched is the number of executions that match the filter, at most MaxBulkExecutions. More
-	// reports that there are more than that.
+	// reports that more executions than that match.
 	Matched int  `json:"matched"`
 	More    bool `json:"more"`
 }
@@ -136,8 +136,8 @@ func (n BulkActionName) Takes(statuses []Status, x *Execution) bool {
 	return slices.Contains(statuses, x.Status) && (n != BulkRetry || x.Wait != nil && x.Wait.TakesSignal(RetrySignal))
 }
 
-// BulkStatuses returns the statuses of executions on which the command has an effect, restricted to the
-// statuses in filter. An empty filter stands for all statuses. Errors: invalid_argument.
+// BulkStatuses returns the statuses of executions on which the command has an effect, restricted to
+// the statuses in `filter`. An empty `filter` stands for all statuses. Errors: invalid_argument.
 func (n BulkActionName) BulkStatuses(filter []Status) ([]Status, error) {
 	var able []Status
 	switch n {

@@ -6,8 +6,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestBulkActionsSkipTurnsThatNoLongerFail checks a bulk action with the filter failedTurn. It has an
-// effect only on conversations that still wait for the signal retry when the action comes to them.
+// TestBulkActionsSkipTurnsThatNoLongerFail checks a bulk action with the filter failedTurn. The
+// action has an effect only on conversations that still wait for the signal retry when the action
+// comes to them.
 func TestBulkActionsSkipTurnsThatNoLongerFail(t *testing.T) {
 	waiting := func(kind string, signals ...string) *perdure.Execution {
 		var leaves []perdure.Wait

@@ -18,7 +18,8 @@ type ProviderInfo struct {
 	// Name is the provider's name in [ModelConfig].
 	Name string `json:"name"`
 	// Registered reports whether a worker of the org has registered an agent that can call the
-	// provider. It does not say whether the worker has an API key for it. Only a server sets it.
+	// provider. Registered does not say whether the worker has an API key for the provider. Only a
+	// server sets it.
 	Registered bool `json:"registered"`
 	// APIKeyEnvs are the names of the environment variables of the worker that can hold the API key.
 	// The first one that is set is used. The list is empty for a provider without keys.

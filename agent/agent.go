@@ -62,7 +62,7 @@ type Context interface {
 	// Place returns the current position in the conversation: turn, response and message.
 	Place() perdure.Place
 	// SetPlace sets the current position in the conversation. Tasks, entries and events that are
-	// created after the call belong to it.
+	// created after the call belong to this position.
 	SetPlace(perdure.Place)
 	// SetTurn begins another turn of the same response. Tasks, entries and events that are created
 	// after the call belong to this turn, and to no message and no tool call.
@@ -72,17 +72,18 @@ type Context interface {
 	// entries first, so it blocks. It reads from the server only entries that the worker has not
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
-	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a model
-	// sees, in order. They are the pinned entries of the newest compaction, and the path from the
-	// first entry that the compaction keeps. So the cost of a call does not grow with the length of
-	// the conversation. ContextPath may return more entries, up to the whole path; ContextOf builds
-	// the same context from them. It commits pending entries first, so it blocks.
+	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a
+	// model sees, in order. They are the pinned entries of the newest compaction, and the path from
+	// the first entry that the compaction keeps. So the cost of a call does not grow with the
+	// length of the conversation. ContextPath may return more entries, up to the whole path;
+	// ContextOf builds the same context from them. ContextPath commits pending entries first, so it
+	// blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
 	Tail(n int) ([]perdure.Entry, error)
-	// PathOf returns the path of another execution in the same org: the entries from the root to the
-	// entry leaf, in this order.
+	// PathOf returns the path of another execution in the same org: the entries from the root to
+	// the entry `leaf`, in this order.
 	PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Leaf returns the id of the entry that becomes the parent of the next entry, or nil if there
 	// is none.
@@ -112,9 +113,9 @@ type Context interface {
 	// Await waits until the tasks of the futures meet the given condition, such as All, and returns
 	// the state of each task. It blocks.
 	Await(how JoinMode, futures ...Future) ([]Result, error)
-	// Peek returns the state of a task without waiting for its end. If a commit follows the call, a
-	// function that is entered again gets the same state from Peek as before. Peek does not commit.
-	// It may only be called where methods that block may be called.
+	// Peek returns the state of a task without waiting for its end. It does not commit. After the
+	// next commit, the same call in a function that is entered again returns the same state. Peek
+	// panics if another goroutine than Run's calls it.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
@@ -130,9 +131,10 @@ type Context interface {
 	// after fn and before the record, fn runs a second time. RunStep blocks.
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
-	// OpenQuestion asks a question and does not wait for its answer. The question is stored with the
-	// next commit. Until the function is entered again, each combination of Name and Instance may be
-	// asked only once. If it is asked again, the error of the result is question_key_reused.
+	// OpenQuestion asks a question and does not wait for its answer. The question is stored with
+	// the next commit. Until the function is entered again, each combination of Name and Instance
+	// may be asked only once. For a second question with the same combination, the Err of the
+	// result is question_key_reused.
 	OpenQuestion(q Question) QuestionRef
 	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns
 	// the question with its kind, subject, status and answer. It blocks. Errors: a.Err() if the
@@ -142,19 +144,19 @@ type Context interface {
 	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for
 	// another question).
 	Ask(q Question) (perdure.Answer, error)
-	// WithdrawQuestion withdraws a question with the next commit. If the question already has an
-	// answer, it does not change.
+	// WithdrawQuestion withdraws a question with the next commit. A question that already has an
+	// answer does not change.
 	WithdrawQuestion(a QuestionRef)
 
-	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If timeout is
-	// positive and passes first, it returns ErrTimeout. It blocks.
+	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If a positive
+	// `timeout` passes first, it returns ErrTimeout. It blocks.
 	WaitSignal(pattern string, timeout time.Duration) (perdure.Signal, error)
 	// WaitAnySignal waits for a signal whose name matches one of the patterns, and takes it. If
-	// several match, it takes the one that was sent first. If timeout is positive and passes first,
-	// it returns ErrTimeout. It blocks.
+	// several match, it takes the one that was sent first. If a positive `timeout` passes first, it
+	// returns ErrTimeout. It blocks.
 	WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.Signal, error)
 	// WaitAny waits until one of the conditions is met. If several are met, it returns the first in
-	// the list. If timeout is positive and passes first, it returns ErrTimeout. It blocks.
+	// the list. If a positive `timeout` passes first, it returns ErrTimeout. It blocks.
 	WaitAny(timeout time.Duration, conditions ...Condition) (WaitResult, error)
 	// DrainSignals takes all pending signals whose names match the pattern, in the order in which
 	// they were sent. In a function that is entered again, signals that were taken since the newest
@@ -184,7 +186,7 @@ type Stream interface {
 	// Text and Thinking append to the text and the thinking of the current message.
 	Text(s string)
 	Thinking(s string)
-	// Terminal appends to the output of a command. The argument stream is "stdout" or "stderr".
+	// Terminal appends to the output of a command. The argument `stream` is "stdout" or "stderr".
 	Terminal(stream string, p []byte)
 	// ToolArguments appends to the arguments of a tool call.
 	ToolArguments(toolCallID, s string)
@@ -194,8 +196,8 @@ type Stream interface {
 	Data(data any)
 	// Error sends an event of type error.
 	Error(message string, code perdure.Code)
-	// SetPlace sets the position in the conversation. Content that is sent after the call belongs to
-	// it.
+	// SetPlace sets the position in the conversation. Content that is sent after the call belongs
+	// to this position.
 	SetPlace(perdure.Place)
 }
 

@@ -101,7 +101,7 @@ func (c Condition) HasTimer() bool {
 	return found
 }
 
-// Walk calls the function visit for each leaf of c in order. A leaf is a condition that is not a
+// Walk calls the function `visit` for each leaf of c in order. A leaf is a condition that is not a
 // list of conditions.
 func (c Condition) Walk(visit func(Condition)) {
 	if c.Kind().Leaf() {
@@ -127,9 +127,9 @@ type WaitResult struct {
 	// Tasks are the states of the tasks in the condition, in the order in which the condition names
 	// them.
 	Tasks []Result
-	// Questions are the questions in the condition, in the order in which the condition names them. A
-	// final question has all fields that AwaitQuestion returns. Any other question has only its id and
-	// the status open.
+	// Questions are the questions in the condition, in the order in which the condition names them.
+	// An open question has only its id and status. Any other question has all fields that
+	// AwaitQuestion returns.
 	Questions []perdure.Question
 }
 

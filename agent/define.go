@@ -51,7 +51,7 @@ func (d Definition) Output(schema json.RawMessage) Definition {
 }
 
 // Tags returns a copy of the definition with tags. Clients filter lists of kinds and executions by
-// them.
+// these tags.
 func (d Definition) Tags(tags ...string) Definition {
 	d.Spec.Tags = tags
 	return d
@@ -67,19 +67,20 @@ type TaskContext interface {
 	Workspace() string
 	// Execution returns the execution to which the task belongs.
 	Execution() (*perdure.Execution, error)
-	// Path returns the entries of the path from the root to the entry leaf, in this order.
+	// Path returns the entries of the path from the root to the entry `leaf`, in this order.
 	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
-	// ContextPath returns those entries of the path to the entry leaf from which perdure.ContextOf
-	// builds what a model sees. See Context.ContextPath. Schedule the task with the option
-	// ReadsContext.
+	// ContextPath returns those entries of the path to the entry `leaf` from which
+	// perdure.ContextOf builds what a model sees. See Context.ContextPath. Schedule the task with
+	// the option ReadsContext.
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
-	// Tasks returns tasks and records of steps of the execution, with inputs and results, in the order
-	// of ids. It returns nil in place of a task that does not exist. It reads from the server.
+	// Tasks returns tasks and records of steps of the execution, with inputs and results, in the
+	// order of the ids. It returns nil in place of a task that does not exist. It reads from the
+	// server.
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
 	// Progress records the progress of the attempt. Clients see it in the list of tasks after the
-	// worker's next heartbeat. It counts as a call of Heartbeat.
+	// worker's next heartbeat. A call of Progress counts as a call of Heartbeat.
 	Progress(v any)
 	// Heartbeat reports that the task's code is still running. A task with the option
 	// HeartbeatTimeout must call Heartbeat or Progress at least once in any period of that length.

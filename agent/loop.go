@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure/internal/scope"
 )
 
-// Loop calls step until step returns true. After each call that returns false, it creates a
-// checkpoint of the state. A function that is entered again resumes with the state of the newest
-// checkpoint. So a resume costs the same after the first call and after the hundred thousandth.
-// Loop suits functions whose whole progress fits into the state.
+// Loop calls the function step until it returns true. After each call that returns false, it
+// creates a checkpoint of the state. A function that is entered again resumes with the state of the
+// newest checkpoint. So a resume costs the same after the first call and after the hundred
+// thousandth. Loop suits functions whose whole progress fits into the state.
 //
-// At the first call, state contains the caller's value or, if the execution has a checkpoint, the
-// state of the newest one. The function step changes the state. After each checkpoint, the state is
-// decoded from the committed bytes. So data without a JSON encoding, such as unexported fields, is
-// lost at once, and not only after a crash.
+// At the first call, *state is the value that the program has set or, if the execution has a
+// checkpoint, the state of the newest checkpoint. The function step changes the state. After each
+// checkpoint, the state is decoded from the committed bytes. So data without a JSON encoding, such
+// as unexported fields, is lost at once, and not only after a crash.
 //
 // The function step returns true to end the loop. The call that ends the loop creates no
 // checkpoint: its work is committed with the work after the loop, or with the end of the function.

@@ -26,8 +26,9 @@ func WithPlace(p perdure.Place) AppendOption {
 	}
 }
 
-// AsRecord sets the type of the entry to llm_call, which records a model call. The record is in
-// metadata. The entry's parent is the leaf, but the entry is not on the path, so models do not see it.
+// AsRecord sets the type of the entry to llm_call, which records a model call. The record is the
+// argument `metadata`. The entry's parent is the leaf, but the entry is not on the path, so models
+// do not see it.
 func AsRecord(metadata []byte) AppendOption {
 	return func(e *perdure.Entry) {
 		e.Type, e.Role, e.Metadata = perdure.EntryLLMCall, "", metadata
@@ -133,8 +134,8 @@ func WithClearance(c perdure.Clearance) TaskOption {
 	return func(s *TaskSettings) { s.Clearance = &c }
 }
 
-// Confined sets what the commands of a tool call may do: net is the network limit, and requires is
-// perdure.RequiresConfined if only a worker that confines commands may run them.
+// Confined sets what the commands of a tool call may do: `net` is the network limit. `requires` is
+// perdure.RequiresConfined if only a worker that confines commands may run them, and "" otherwise.
 func Confined(net, requires string) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Net, s.TaskOptions.Requires = net, requires }
 }

@@ -28,8 +28,8 @@ type Question struct {
 	// with the same Name and Instance, and gets the stored question. Instance distinguishes questions
 	// with the same Name.
 	Name, Instance string
-	// Kind is the kind of the question. By default it is input if Schema is set, choice if Choices is
-	// set, and approval otherwise.
+	// Kind is the kind of the question. The default is perdure.QuestionInput if Schema is set,
+	// perdure.QuestionChoice if Choices is set, and perdure.QuestionApproval otherwise.
 	Kind perdure.QuestionKind
 	// Subject names the thing that the question is about. Prompt is the text that people read.
 	Subject, Prompt string
@@ -117,8 +117,8 @@ func (q Question) kind() perdure.QuestionKind {
 	return perdure.QuestionApproval
 }
 
-// encoded returns the value as JSON, and nil for a nil value. The value belongs to the question's
-// field with the name what, which an error contains.
+// encoded returns the value as JSON, and nil for a nil value. Its error contains `what`, the name
+// of the question's field.
 func encoded(what string, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
@@ -183,9 +183,9 @@ func AskChoice(ctx Context, name, prompt string, choices []string, options ...Qu
 	return askFor[string](ctx, q, options)
 }
 
-// Confirm asks whether something may happen, and shows the details. It returns yes if the answer is an
-// approval, and the reason that the voter has written. It blocks until the question has an answer.
-// Errors: ErrExpired, ErrWithdrawn.
+// Confirm asks whether something may happen, and shows the details. The result `yes` reports
+// whether the answer is an approval, and `reason` is the text that the voter has written. Confirm
+// blocks until the question has an answer. Errors: ErrExpired, ErrWithdrawn.
 func Confirm(ctx Context, name, prompt string, details any, options ...QuestionOption) (yes bool, reason string, err error) {
 	q := Question{Name: name, Kind: perdure.QuestionApproval, Prompt: prompt, Details: details}
 	for _, option := range options {

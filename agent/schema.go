@@ -57,7 +57,7 @@ func expandRoot(schema *jsonschema.Schema) {
 	*schema = root
 }
 
-// recursive reports whether the type t contains itself. The parameter above has the types that
+// recursive reports whether the type t contains itself. The parameter `above` has the types that
 // contain t.
 func recursive(t reflect.Type, above map[reflect.Type]bool) bool {
 	if t == nil {

@@ -35,7 +35,7 @@ func (k SignalKind[T]) Spec() perdure.SignalSpec {
 }
 
 // Wait blocks until a signal with the name of this kind is pending, takes the signal, and returns
-// its decoded value. If timeout is positive and passes before, Wait returns ErrTimeout.
+// its decoded value. If a positive `timeout` passes first, Wait returns ErrTimeout.
 func (k SignalKind[T]) Wait(ctx Context, timeout time.Duration) (T, error) {
 	s, err := ctx.WaitSignal(k.spec.Name, timeout)
 	if err != nil {

@@ -12,7 +12,7 @@ type TaskKind interface {
 	Definition() TaskDefinition
 }
 
-// Definition returns d. It makes TaskDefinition implement TaskKind.
+// Definition returns d. With this method, TaskDefinition implements TaskKind.
 func (d TaskDefinition) Definition() TaskDefinition { return d }
 
 // Task is a task kind whose input has the type In and whose result has the type Out. A worker registers

@@ -41,8 +41,8 @@ func (f *fake) Await(how agent.JoinMode, futures ...agent.Future) ([]agent.Resul
 
 func (f *fake) CancelTask(future agent.Future) { f.cancelled = append(f.cancelled, future.ID) }
 
-// futures returns a future for each element of ends. A number or string completes its task with
-// that result, an error fails it, and nil leaves it running.
+// futures returns a future for each element of the list `ends`. A number or string completes its
+// task with that result, an error fails it, and nil leaves it running.
 func (f *fake) futures(ends ...any) []agent.Future {
 	f.ended = map[uuid.UUID]*perdure.Task{}
 	var futures []agent.Future
@@ -240,8 +240,8 @@ func TestStepKeepsItsType(t *testing.T) {
 	}
 }
 
-// stepper is a Context that runs steps. If its field recorded is not nil, it runs no step, and
-// returns recorded as the result.
+// stepper is a Context that runs steps. If its field `recorded` is set, it runs no step, and
+// returns that value as the result.
 type stepper struct {
 	agent.Context
 	recorded json.RawMessage

@@ -46,8 +46,8 @@ func (f ExecutionFilter) json() perdure.BulkFilter {
 	}
 }
 
-// CountBulkAction returns to how many executions a bulk action would apply now. It changes nothing.
-// Errors: invalid_argument.
+// CountBulkAction returns the number of executions to which a bulk action would apply now. It
+// changes nothing. Errors: invalid_argument.
 func (c *Client) CountBulkAction(ctx context.Context, r BulkRequest) (perdure.BulkCount, error) {
 	var n perdure.BulkCount
 	b := r.body()

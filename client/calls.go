@@ -39,9 +39,9 @@ type callPage struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// ModelCall returns a model call of the execution id, with all messages. The argument call is the id of
-// the task that makes the call. Errors: not_found, conflict (a LOCAL execution), payload_too_large,
-// unsupported.
+// ModelCall returns a model call of the execution id, with all messages. The argument `call` is the
+// id of the task that makes the call. Errors: not_found, conflict (a LOCAL execution),
+// payload_too_large, unsupported.
 func (c *Client) ModelCall(ctx context.Context, id, call uuid.UUID) (*ModelCall, error) {
 	var whole *ModelCall
 	for o := (PageOptions{Limit: 1000}); ; {
@@ -62,8 +62,8 @@ func (c *Client) ModelCall(ctx context.Context, id, call uuid.UUID) (*ModelCall,
 }
 
 // ModelCallRequest returns the body of the HTTP request of a model call, without the API key. The
-// server builds the body with the same code that calls the provider. If provider is empty, the body
-// is for the provider of the call. The caller closes the returned reader. Errors: those of
+// server builds the body with the same code that calls the provider. If `provider` is empty, the
+// body is for the provider of the call. The caller closes the returned reader. Errors: those of
 // ModelCall, invalid_argument (the provider cannot send such a request).
 func (c *Client) ModelCallRequest(ctx context.Context, id, call uuid.UUID, provider string) (io.ReadCloser, error) {
 	q := url.Values{}

@@ -33,8 +33,8 @@ type Options struct {
 	// connections for concurrent requests. The created client has no timeout, because a stream may
 	// last for any time.
 	HTTPClient *http.Client
-	// OnReconnect is called before each pause in which Follow waits to connect again. The argument
-	// cause is the error that ended the stream, and pause is the length of the pause.
+	// OnReconnect is called before each pause in which Follow waits to connect again. `cause` is
+	// the error that ended the stream, and `pause` is the length of the pause.
 	OnReconnect func(cause error, pause time.Duration)
 }
 
@@ -72,14 +72,14 @@ func New(o Options) (*Client, error) {
 }
 
 // Socket creates a client for a server that listens on a Unix socket. It is for the owner of a data
-// directory; token is the content of the file "token" in that directory.
+// directory; `token` is the content of the file "token" in that directory.
 func Socket(path, token string) *Client {
 	var d net.Dialer
 	return NewWithDialer(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
 }
 
-// NewWithDialer creates a client for the server to which dial connects. It is for a server on the same
-// machine, because it does not ask for compressed responses.
+// NewWithDialer creates a client for the server to which the function `dial` connects. It is for a
+// server on the same machine, because it does not ask for compressed responses.
 func NewWithDialer(dial func(context.Context) (net.Conn, error), token string) *Client {
 	t := newTransport()
 	t.DisableCompression = true
@@ -91,7 +91,7 @@ func NewWithDialer(dial func(context.Context) (net.Conn, error), token string) *
 	return c
 }
 
-// With returns a copy of c whose options the function change has modified.
+// With returns a copy of c whose options the function `change` has modified.
 func (c *Client) With(change func(*Options)) *Client {
 	copied := *c
 	change(&copied.o)
@@ -186,16 +186,17 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 }
 
-// The server does not process a request that exceeds the rate limit. The client repeats such a
-// request if the server requires a pause of at most soon, and makes at most soonTries attempts.
-// Longer pauses, as for a quota, are left to the caller: perdure.Error.RetryAfter.
+// The server does not process a request that exceeds the rate limit, so the client can repeat it.
+// It makes at most soonTries attempts, and only if the server requires a pause of at most the
+// duration `soon`. After a longer pause, as for a quota, the program itself has to try again; see
+// perdure.Error.RetryAfter.
 const (
 	soonTries = 5
 	soon      = 2 * time.Second
 )
 
-// unhurried sends the request, and repeats a rate-limited request within the limits of soon and
-// soonTries. It does not repeat requests with a raw body.
+// unhurried sends the request, and repeats a rate-limited request within the limits `soon` and
+// `soonTries`. It does not repeat requests with a raw body.
 func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		resp, err := c.send(ctx, r)

@@ -121,7 +121,7 @@ func TestErrorsKeepCodeAndFields(t *testing.T) {
 }
 
 // TestErrorsWithoutACodeAreTakenByStatus checks that a response without a code, such as a proxy's,
-// gets the code of its status.
+// gets the code for its HTTP status.
 func TestErrorsWithoutACodeAreTakenByStatus(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		401: perdure.Unauthenticated, 404: perdure.NotFound, 409: perdure.Conflict, 413: perdure.PayloadTooLarge,

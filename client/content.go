@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Content reads a content of the execution id. sum is the hash of the content in hexadecimal; members
-// of responses whose names end in Sha256 contain it. The caller closes the result. Errors: not_found,
-// unavailable (the worker that has the content is not connected).
+// Content reads a content of the execution id. `sum` is the hash of the content in hexadecimal.
+// Responses contain this hash in the members whose names end in Sha256. The caller closes the
+// result. Errors: not_found, unavailable (the worker that has the content is not connected).
 func (c *Client) Content(ctx context.Context, id uuid.UUID, sum string) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: []string{executions, id.String(), "content", sum}})
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Client) Fetch(ctx context.Context, id uuid.UUID, place *json.RawMessage
 	return nil
 }
 
-// leftOut reports whether the server left a content out of a response. bytes is the size of the
+// leftOut reports whether the server left a content out of a response. `bytes` is the size of the
 // content.
 func leftOut(content json.RawMessage, bytes int64) bool {
 	return bytes > 0 && (len(content) == 0 || string(content) == "null")

@@ -62,8 +62,9 @@ func (c *Client) DeleteDefinition(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{definitions, id.String()}}, nil)
 }
 
-// definitionBody is a definition in a request. Its members replace those of the definition with the same
-// JSON name: the server sets the first four, and the others are left out if they are not set.
+// definitionBody is a definition in a request. Its own fields hide the fields of Definition with
+// the same JSON names. ID, CreatedAt, UpdatedAt and Version stay nil, because the server sets them.
+// Slug, Tools and Metadata are left out of the JSON if they are not set.
 type definitionBody struct {
 	perdure.Definition
 	ID        *struct{}       `json:"id,omitempty"`

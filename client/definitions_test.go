@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestDefinitionsAreSentWhole checks that the request that stores a definition has every member of it,
-// except for those that the server sets.
+// TestDefinitionsAreSentWhole checks that the request that stores a definition has every member of
+// the definition, except for those that the server sets.
 func TestDefinitionsAreSentWhole(t *testing.T) {
 	days := perdure.Period(3 * 24 * time.Hour)
 	whole := perdure.Definition{

@@ -10,6 +10,6 @@
 //
 // The client repeats a call only if the server has not processed it. A request that was rate
 // limited is repeated if the server requires a pause of at most 2 s, up to five attempts in all. A
-// start is repeated for about 10 s while no worker has registered yet. The caller decides about
-// other calls. Follow resumes by itself.
+// start is repeated for about 10 s while no worker has registered yet. Your program decides whether
+// to repeat any other call. Follow resumes by itself.
 package client

@@ -19,7 +19,7 @@ type entryPages struct {
 	path []string
 	all  bool
 	// next is the cursor of the page that was requested in advance; "" if there is none. The page
-	// arrives in the channel coming.
+	// arrives in the channel `coming`.
 	next   string
 	coming chan entryPage
 	size   int // size of the previous page in bytes
@@ -56,9 +56,9 @@ func (c *Client) entryPages(ctx context.Context, id uuid.UUID, all bool) iter.Se
 	}
 }
 
-// page returns the page at a cursor. If ahead is true, it requests the next page before it decodes this
-// one. The caller sets ahead from the second page on, because a caller that stops early usually needs
-// only the first page.
+// page returns the page at a cursor. With `ahead`, it requests the next page before it decodes this
+// one. `ahead` is false for the first page, because a program that stops early usually needs only
+// the first page.
 func (p *entryPages) page(ctx context.Context, cursor string, ahead bool) (page Page[perdure.Entry], err error) {
 	got := p.take(ctx, cursor)
 	if got.err != nil {
@@ -100,7 +100,7 @@ func (p *entryPages) ask(ctx context.Context, cursor string) entryPage {
 	return entryPage{raw, err}
 }
 
-// bytes returns the body of a response. about is the expected length of the body in bytes; a good
+// bytes returns the body of a response. `about` is the expected length of the body in bytes; a good
 // estimate saves copies.
 func (c *Client) bytes(ctx context.Context, query url.Values, about int, path ...string) ([]byte, error) {
 	resp, err := c.unhurried(ctx, request{method: http.MethodGet, path: path, query: query})

@@ -29,7 +29,7 @@ func entryServer(t *testing.T, pages int, end func(next string) string) (*Client
 }
 
 // entryOf returns an entry whose content ends like a page: with a member nextCursor. The client
-// must not take it for the cursor of the page.
+// must not take this member for the cursor of the page.
 func entryOf(n int) string {
 	return fmt.Sprintf(`{"id":"%s","content":{"text":"\"nextCursor\":\"77\"}","nextCursor":"77"}}`, idOf(n))
 }
@@ -43,8 +43,8 @@ func cursorLast(next string) string {
 	return `"nextCursor":"` + next + `"}`
 }
 
-// TestEntriesComeInOrder checks that every entry is returned once and in order, at whatever position
-// of a page its nextCursor is. Each page is requested once.
+// TestEntriesComeInOrder checks that every entry is returned once and in order, wherever the member
+// nextCursor is in a page. Each page is requested once.
 func TestEntriesComeInOrder(t *testing.T) {
 	for name, end := range map[string]func(string) string{
 		"as servers write it": cursorLast,
@@ -100,7 +100,7 @@ func TestPagesOfEntriesAreReadAhead(t *testing.T) {
 }
 
 // TestAPageThatBreaksOff checks that a response that breaks off is an error. The error is returned
-// once, and the entries before it are returned.
+// once, and the entries before the break are returned.
 func TestAPageThatBreaksOff(t *testing.T) {
 	c, _ := entryServer(t, 5, func(next string) string {
 		if next == "3" {
@@ -121,8 +121,8 @@ func TestAPageThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestAnswersOnThisMachineAreNotCompressed checks that the client does not request compression from a
-// server at a loopback address, but does from others.
+// TestAnswersOnThisMachineAreNotCompressed checks that the client does not request compression from
+// a server at a loopback address, but requests it from other servers.
 func TestAnswersOnThisMachineAreNotCompressed(t *testing.T) {
 	for host, want := range map[string]bool{
 		"http://127.0.0.1:8080": true, "http://127.9.9.9": true, "https://[::1]:8080": true, "http://localhost": true,

@@ -54,7 +54,7 @@ func (e Event) Head() (Head, error) {
 	return h, err
 }
 
-// Decode decodes the event's data into the value that into points to. Errors: internal.
+// Decode decodes the event's data into the variable that `into` points to. Errors: internal.
 func (e Event) Decode(into any) error {
 	if err := json.Unmarshal(e.Data, into); err != nil {
 		return &perdure.Error{Code: perdure.Internal, Message: "the data of an event " + string(e.Type) + " does not decode", Err: err}

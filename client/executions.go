@@ -172,8 +172,8 @@ func ChooseModel(c perdure.ModelChoice) SignalRequest {
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
-	// Unexpected reports that the kind has registered the signals that it takes, and none with this
-	// name. The signal is stored nevertheless.
+	// Unexpected reports that the execution's kind has registered its signals, and that none of
+	// them has this name. The signal is stored nevertheless.
 	Unexpected bool `json:"unexpected,omitempty"`
 	// Stopped is set by Interrupt. It reports whether there was a turn to stop.
 	Stopped bool `json:"stopped,omitempty"`

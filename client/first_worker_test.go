@@ -11,8 +11,8 @@ import (
 )
 
 // without returns a client of a server without workers. The server refuses the given number of
-// starts, because no worker has registered, and accepts further ones. The error of a refused start
-// is unavailable, and names the given field.
+// starts, because no worker has registered, and accepts further starts. The error of a refused
+// start is unavailable, and names the given field.
 func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]time.Duration, asked *int) {
 	t.Helper()
 	asked = new(int)

@@ -20,11 +20,11 @@ const (
 // Follow returns the events of an execution after the cursor: first the events in the log, then new
 // ones, until the execution has ended. The cursor "" is the start of the log.
 //
-// If the stream breaks, Follow resumes exactly after the last event that it returned. It pauses before
-// each attempt: up to 1 s before the first one, then up to twice as long each time, and up to 30 s at
-// most, with jitter. If the server requires a longer pause, Follow waits that long, but at most 5 min.
-// After an event of type reset the caller must discard earlier events. If the first records of a log
-// have been deleted, its first event is a reset.
+// If the stream breaks, Follow resumes exactly after the last event that it returned. It pauses
+// before each attempt, for a random time: at most 1 s before the first attempt, at most twice as
+// long before each further attempt, and never over 30 s. If the server requires a longer pause,
+// Follow waits that long, but at most 5 min. After an event of type reset the caller must discard
+// earlier events. If the first records of a log have been deleted, its first event is a reset.
 //
 // Follow ends with an error if ctx ends (the context's cause) or if the server refuses the request:
 // unauthenticated, permission_denied, not_found, invalid_argument (cursor).
@@ -37,9 +37,9 @@ func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.S
 	}
 }
 
-// resumed reads a stream with the function once. After each error that may be temporary, it pauses
-// and reads another stream. It returns nil when once returns nil, or when the reader has left its
-// loop.
+// resumed calls the function `once`, which reads one stream. After an error that may be temporary,
+// it pauses and calls `once` again. It returns nil when `once` returns nil, or when the reader has
+// left its loop.
 func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bool, err error)) error {
 	for tries := 0; ; tries++ {
 		got, err := once(ctx)
@@ -71,8 +71,8 @@ type streamReader struct {
 	yield  func(Event, error) bool
 }
 
-// once reads one stream until its end. A nil error means that the log has ended. got reports whether
-// the stream delivered an event or the end of the log.
+// once reads one stream until its end. A nil error means that the log has ended. `got` reports
+// whether the stream delivered an event or the end of the log.
 func (f *streamReader) once(ctx context.Context) (got bool, err error) {
 	header := http.Header{}
 	if f.cursor != "" {
@@ -83,8 +83,8 @@ func (f *streamReader) once(ctx context.Context) (got bool, err error) {
 	}, f.take)
 }
 
-// events reads a stream of server-sent events, and passes each event to the function take. At the
-// end of the stream, take returns io.EOF. got reports whether the stream delivered an event or its
+// events reads a stream of server-sent events, and passes each event to the function `take`. At the
+// end of the log, `take` returns io.EOF. `got` reports whether the stream delivered an event or its
 // regular end.
 func (c *Client) events(ctx context.Context, r request, take func(Event) error) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -110,7 +110,8 @@ func (c *Client) events(ctx context.Context, r request, take func(Event) error) 
 			return got, broken(ctx, err)
 		}
 		got = true
-		// The timer stops while the caller handles the event, because nothing is read during that time.
+		// The timer stops while the function `take` handles the event, because nothing is read
+		// during that time.
 		silent.Stop()
 		err = take(event)
 		silent.Reset(c.idle)
@@ -160,8 +161,8 @@ func passing(err error) bool {
 	return false
 }
 
-// pause waits before the next attempt. tries is the number of attempts since the last event; it is 0 at
-// first.
+// pause waits before the next attempt. `tries` is the number of earlier attempts since the last
+// event.
 func (c *Client) pause(ctx context.Context, tries int, cause error) error {
 	pause := maxPause
 	if tries < 5 { // 1, 2, 4, 8, 16 s

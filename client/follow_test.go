@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logServer serves one log, from the requested cursor on. cut can shorten each response; it
-// receives the number of the request and the complete response.
+// logServer serves one log, from the requested cursor on. The function `cut` can shorten each
+// response; it receives the number of the request and the complete response.
 type logServer struct {
 	t     *testing.T
 	items []string // complete frames; the last one is the end
@@ -315,8 +315,8 @@ func (s pipeServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: <-s.streams}, nil
 }
 
-// TestACallerMayTakeItsTime checks that a caller may handle an event for any time. That time does not
-// count as silence, and the stream continues.
+// TestACallerMayTakeItsTime checks that the loop over the events may spend any time on an event.
+// That time does not count as silence, and the stream continues.
 func TestACallerMayTakeItsTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := pipeServer{make(chan *io.PipeReader, 1)}

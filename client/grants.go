@@ -36,7 +36,7 @@ func (c *Client) Grants(ctx context.Context, f GrantFilter) iter.Seq2[*perdure.A
 	return pages(func(o PageOptions) (Page[*perdure.ApprovalGrant], error) { return c.GrantsPage(ctx, f, o) })
 }
 
-// RevokeGrant revokes a grant. After it has returned, the grant answers no further question. Revoking a
+// RevokeGrant revokes a grant. After this call, the grant answers no further question. Revoking a
 // grant for a definition requires the role admin. Errors: not_found, permission_denied.
 func (c *Client) RevokeGrant(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{grants, id.String()}}, nil)

@@ -19,10 +19,10 @@ type NewQuestionLink struct {
 }
 
 // CreateQuestionLink creates a link through which a person answers a question without a sign-in,
-// with the given API key. The link works for the duration life; 0 means perdure.LinkLife. Like all
-// calls for links, CreateQuestionLink requires the role admin. Errors: invalid_argument, not_found,
-// question_decided, already_voted, conflict (the server does not know its public address),
-// permission_denied.
+// with the given API key. The link works for the duration `life`; 0 means perdure.LinkLife. Like
+// all calls for links, CreateQuestionLink requires the role admin. Errors: invalid_argument,
+// not_found, question_decided, already_voted, conflict (the server does not know its public
+// address), permission_denied.
 func (c *Client) CreateQuestionLink(ctx context.Context, question, key uuid.UUID, life time.Duration) (*NewQuestionLink, error) {
 	body := map[string]string{"keyId": key.String()}
 	if life != 0 {
@@ -41,8 +41,9 @@ func (c *Client) QuestionLinks(ctx context.Context, question uuid.UUID) iter.Seq
 	})
 }
 
-// RevokeQuestionLinks revokes the links of an API key to a question, or all links to the question if
-// key is nil. After it has returned, none of these links works. Errors: not_found, permission_denied.
+// RevokeQuestionLinks revokes the links of an API key to a question, or all links to the question
+// if `key` is nil. After this call, none of these links works. Errors: not_found,
+// permission_denied.
 func (c *Client) RevokeQuestionLinks(ctx context.Context, question uuid.UUID, key *uuid.UUID) error {
 	r := request{method: http.MethodDelete, path: []string{questions, question.String(), "links"}}
 	if key != nil {

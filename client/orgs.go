@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// CreateOrg creates an org. It requires an operator, who has the token of the server's data
+// CreateOrg creates an org. CreateOrg requires an operator, who has the token of the server's data
 // directory. Errors: invalid_argument, already_exists, permission_denied.
 func (c *Client) CreateOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, body: map[string]string{"id": id}})
@@ -29,14 +29,15 @@ func (c *Client) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodGet, path: []string{id}})
 }
 
-// DisableOrg disables an org. Within 5 s, its API keys are refused, its streams end and workers claim
-// none of its work. Its data is kept. It requires an operator. Errors: not_found, permission_denied.
+// DisableOrg disables an org. Within 5 s, the API keys of the org are refused, its streams end, and
+// workers claim none of its work. Its data is kept. DisableOrg requires an operator. Errors:
+// not_found, permission_denied.
 func (c *Client) DisableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "disable"}})
 }
 
-// EnableOrg enables a disabled org. Its API keys work again. It requires an operator. Errors:
-// not_found, permission_denied.
+// EnableOrg enables a disabled org. Its API keys work again. EnableOrg requires an operator.
+// Errors: not_found, permission_denied.
 func (c *Client) EnableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "enable"}})
 }

@@ -42,7 +42,8 @@ func page[T any](ctx context.Context, c *Client, query url.Values, path ...strin
 	return *p, nil
 }
 
-// pages reads one page after the other with the function next, and returns the items of all pages.
+// pages reads one page after the other with the function `next`, and returns the items of all
+// pages.
 func pages[T any](next func(PageOptions) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		o := PageOptions{Limit: 200}

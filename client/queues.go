@@ -38,17 +38,18 @@ type queueBody struct {
 	Queue string `json:"queue"`
 }
 
-// PauseQueue pauses a queue, which need not have work yet. After that, no worker claims executions and
-// tasks of the queue. Running ones continue. Pausing a paused queue has no effect. It requires the role
-// admin. Errors: invalid_argument, conflict (too many paused queues), permission_denied.
+// PauseQueue pauses a queue, which need not have work yet. After that, no worker claims executions
+// and tasks of the queue. Those that are running continue. Pausing a paused queue has no effect.
+// PauseQueue requires the role admin. Errors: invalid_argument, conflict (too many paused queues),
+// permission_denied.
 func (c *Client) PauseQueue(ctx context.Context, queue string) (*perdure.QueuePause, error) {
 	var p perdure.QueuePause
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"queues", "pause"}, body: queueBody{queue}}, &p)
 	return orNil(&p, err)
 }
 
-// ResumeQueue ends the pause of a queue. For a queue that is not paused, it has no effect. It requires
-// the role admin. Errors: invalid_argument, permission_denied.
+// ResumeQueue ends the pause of a queue. For a queue that is not paused, it has no effect.
+// ResumeQueue requires the role admin. Errors: invalid_argument, permission_denied.
 func (c *Client) ResumeQueue(ctx context.Context, queue string) error {
 	return c.call(ctx, request{method: http.MethodPost, path: []string{"queues", "resume"}, body: queueBody{queue}}, nil)
 }

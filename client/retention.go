@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PutContent uploads content of exactly length bytes. A signal to the execution can then refer to the
-// content. Content to which no signal refers within an hour is deleted. Errors: not_found,
+// PutContent uploads content of exactly `length` bytes. A signal to the execution can then refer to
+// the content. Content to which no signal refers within an hour is deleted. Errors: not_found,
 // execution_ended, payload_too_large.
 func (c *Client) PutContent(ctx context.Context, id uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	var out struct {
@@ -78,9 +78,9 @@ type PruneCount struct {
 	ByKind   map[string]int64         `json:"byKind,omitempty"`
 }
 
-// Prune deletes data whose retention period is over, up to a limit per call. The report says whether
-// there is more. It requires the role admin. Errors: invalid_argument, also if neither a retention
-// period nor OlderThan is set.
+// Prune deletes data whose retention period is over, up to a limit per call. The report says
+// whether there is more. Prune requires the role admin. Errors: invalid_argument, also if neither a
+// retention period nor OlderThan is set.
 func (c *Client) Prune(ctx context.Context, r PruneRequest) (*PruneReport, error) {
 	var report PruneReport
 	if err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, "prune"}, body: r}, &report); err != nil {

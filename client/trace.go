@@ -10,7 +10,7 @@ import (
 )
 
 // traced starts a span for the request and adds its trace context to the request's headers. If the
-// caller's context has no span, it does nothing.
+// caller's context has no span, traced does nothing.
 func traced(req *http.Request) (*http.Request, func(status int, err error)) {
 	above := trace.SpanFromContext(req.Context())
 	if !above.SpanContext().IsValid() {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// requestRounds answers requests in groups: when as many requests have arrived as the field size says,
-// it answers all of them.
+// requestRounds answers requests in groups of `size`: when that many requests have arrived, it
+// answers all of them.
 type requestRounds struct {
 	size    int
 	mu      sync.Mutex

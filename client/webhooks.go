@@ -18,7 +18,8 @@ type NewWebhook struct {
 }
 
 // WebhookSettings are the settings of a webhook that an org chooses. Without Events, the webhook
-// receives agent.*. A nil Enabled enables a new webhook, and does not change an existing one.
+// receives the events agent.*. A nil Enabled enables a new webhook, and does not change an existing
+// one.
 type WebhookSettings struct {
 	URL         string   `json:"url"`
 	Events      []string `json:"events,omitempty"`
@@ -62,9 +63,9 @@ func (c *Client) DeleteWebhook(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{"webhooks", id.String()}}, nil)
 }
 
-// RotateWebhook replaces the signing secret of a webhook. For 24 hours, deliveries are signed with the
-// new and the old secret. If dropOld is true, it creates no new secret, and stops the use of the old
-// one at once. Errors: not_found, permission_denied.
+// RotateWebhook replaces the signing secret of a webhook. For 24 hours, deliveries are signed with
+// the new and the old secret. If `dropOld` is true, RotateWebhook creates no new secret, and stops
+// the use of the old one at once. Errors: not_found, permission_denied.
 func (c *Client) RotateWebhook(ctx context.Context, id uuid.UUID, dropOld bool) (*NewWebhook, error) {
 	var w NewWebhook
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks", id.String(), "rotate"}, body: map[string]bool{"dropOld": dropOld}}, &w)

@@ -22,7 +22,8 @@ turn
   text Done.
 `
 
-// cities returns a policy that asks about each call of the tool forecast, except a call about Rome.
+// cities returns a policy that asks about each call of the tool forecast, except calls with the
+// city Rome.
 func cities(t *testing.T) perdure.ApprovalPolicy {
 	var p perdure.ApprovalPolicy
 	err := json.Unmarshal([]byte(`[
@@ -66,7 +67,8 @@ func TestCallsAreApprovedOneByOne(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// withoutKeys removes the keys of questions from the outcome, because they contain random ids of calls.
+// withoutKeys removes the keys of questions from the outcome, because the keys contain random ids
+// of calls.
 func withoutKeys(o *agenttest.Outcome) {
 	for i, line := range o.Questions {
 		_, o.Questions[i], _ = strings.Cut(line, ": ")
@@ -134,8 +136,8 @@ func TestEditedCalls(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// TestRememberedApprovals checks that after an approval that is remembered, later calls run without a
-// person's answer, under every fault that agenttest injects.
+// TestRememberedApprovals checks that later calls run without a question after a person has
+// approved a call and asked to remember the approval, under every fault that agenttest injects.
 func TestRememberedApprovals(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	policy := cities(t)

@@ -164,8 +164,8 @@ func TestEqualApprovedTasksAreOne(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent does not call
-// Approved for a task that a policy guards, or names a rule that does not allow the task.
+// TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent schedules a
+// guarded task without a clearance, or with the number of a rule that does not allow the task.
 func TestTasksWithoutClearanceFailTheRun(t *testing.T) {
 	rule := 1
 	for name, options := range map[string][]agent.TaskOption{

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// wantFinding checks that found is not empty, and that it contains each of the texts in want.
+// wantFinding checks that the list `found` is not empty, and that it contains each text of `want`.
 func wantFinding(t *testing.T, found []string, want ...string) {
 	t.Helper()
 	if len(found) == 0 {
@@ -66,8 +66,7 @@ func TestCatchesInputsThatChange(t *testing.T) {
 				}),
 				Input: 1,
 				Tasks: []agent.TaskKind{Result("work", "done")},
-				// Even a correct outcome differs between runs. So the test compares the number of
-				// tasks, and not their inputs.
+				// The inputs differ in every run. So the test compares only the number of tasks.
 				Normalize: func(o *Outcome) {
 					for i := range o.Tasks {
 						o.Tasks[i].Input = nil
@@ -82,8 +81,9 @@ func TestCatchesInputsThatChange(t *testing.T) {
 	}
 }
 
-// TestCatchesStateInAVariable checks that CrashAtEveryCommit finds an agent that keeps its state in a
-// variable. The variable then has state that was not committed, or that belongs to an earlier run.
+// TestCatchesStateInAVariable checks that CrashAtEveryCommit finds an agent that keeps its state in
+// a variable. After a crash, the variable has state that was not committed, or that belongs to an
+// earlier run.
 func TestCatchesStateInAVariable(t *testing.T) {
 	greeted := false
 	s := Scenario{
@@ -156,18 +156,23 @@ func TestReportsWrongScenario(t *testing.T) {
 	wantFinding(t, found, "undisturbed: the execution cannot be started")
 }
 
+// checkpoints returns an agent that sets as many checkpoints as its input says.
+func checkpoints() agent.Definition {
+	return agent.DefineFunc("checkpoints", func(ctx agent.Context, n int) (int, error) {
+		for i := range n {
+			if err := ctx.Checkpoint(i); err != nil {
+				return 0, err
+			}
+		}
+		return n, nil
+	})
+}
+
 // TestKillAfterEachCommit checks that the execution completes if a worker is killed after a commit, for
 // each commit in turn.
 func TestKillAfterEachCommit(t *testing.T) {
 	s := Scenario{
-		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
-			for i := range n {
-				if err := ctx.Checkpoint(i); err != nil {
-					return 0, err
-				}
-			}
-			return n, nil
-		}),
+		Agent: checkpoints(),
 		Input: 3,
 	}
 	var met []string
@@ -192,14 +197,7 @@ func TestKillAfterEachCommit(t *testing.T) {
 func TestASampleOmitsOnlyItsFaults(t *testing.T) {
 	runs := 0
 	s := Scenario{
-		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
-			for i := range n {
-				if err := ctx.Checkpoint(i); err != nil {
-					return 0, err
-				}
-			}
-			return n, nil
-		}),
+		Agent:  checkpoints(),
 		Input:  3,
 		Before: func(*Scenario) { runs++ },
 	}
@@ -220,8 +218,8 @@ func TestASampleOmitsOnlyItsFaults(t *testing.T) {
 	}
 }
 
-// TestInterruptedTaskIsNotCompared checks that a crash during a task that must not run twice is no
-// finding, because the agent may then end with another outcome. The task runs only once.
+// TestInterruptedTaskIsNotCompared checks a crash during a task that must not run twice. The agent
+// may then end with another outcome, and the check does not report that. The task runs only once.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
 	effects := 0
 	s := Scenario{

@@ -109,10 +109,10 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 	})
 }
 
-// atEveryPoint runs the scenario with each fault in fates at the first write, then with each at the
-// second, and so on, until a run has no further write. It leaves out the faults that s.omit reports. If
-// the parameter `all` is false, only commits and ends of attempts count as writes. It returns the findings, and stops when it has as many as the constant
-// shown.
+// atEveryPoint runs the scenario with each fault in `fates` at the first write, then with each
+// fault at the second write, and so on, until a run has no further write. It omits the faults that
+// s.omit reports. Without `all`, only commits and ends of attempts count as writes. atEveryPoint
+// returns the findings, and stops when there are `shown` of them.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
 	want, found := undisturbed(t, s)
@@ -152,9 +152,9 @@ func deliverTwice(t *testing.T, s Scenario) []string {
 		judge(want.Outcome, second, "Every call was delivered twice, and the second answer counted.")...)
 }
 
-// judge returns the findings about the run r: its faults, and how its outcome differs from want. Each
-// finding begins with story, which describes the run. An outcome with an interrupted task is not
-// compared with want.
+// judge returns the findings about the run r: its faults, and how its outcome differs from `want`.
+// Each finding begins with the text `story`, which describes the run. An outcome with an
+// interrupted task is not compared with `want`.
 func judge(want Outcome, r result, story string) []string {
 	var found []string
 	for _, f := range r.faults {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// different returns a description of how got differs from want, with likely causes. It returns ""
-// if they are equal.
+// different returns a description of how the outcome `got` differs from the outcome `want`, with
+// likely causes. It returns "" if they are equal.
 func different(want, got Outcome) string {
 	var b strings.Builder
 	part := func(what, diff string) {

@@ -82,9 +82,9 @@ func TestLoopOutlastsCrashes(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// TestLoopResumesFromItsCheckpoint checks that the agent's function is entered without a state,
-// with the state after the first call of the loop's step function, and with the state after the
-// second call.
+// TestLoopResumesFromItsCheckpoint checks with which state the agent's function is entered: first
+// with none, then with the state after the first call of the loop's step function, and then with
+// the state after the second call.
 func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 	var entered []int
 	s := digestScenario()

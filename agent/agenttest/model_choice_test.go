@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestAChosenModel checks that a choice of the model applies from the next turn on, within a response
-// and between two responses, under every fault that agenttest injects. The turn that a script plays
-// depends only on the conversation, so each text names the model that answered.
+// TestAChosenModel checks that a choice of the model applies from the next turn on, within a
+// response and between two responses, under every fault that agenttest injects. Each text of a
+// script contains the name of its model.
 func TestAChosenModel(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	script := func(name string) string {

@@ -26,8 +26,8 @@ type Outcome struct {
 	Error string
 	// Messages are the messages on the path, from the root.
 	Messages []perdure.Message
-	// Tasks are the scheduled tasks, sorted by kind and input. They include the steps, under their
-	// names.
+	// Tasks are the scheduled tasks, sorted by kind and input. They include the steps; the kind of
+	// a step is its name.
 	Tasks []TaskOutcome
 	// Signals are the taken signals, in order. Each is a line with the name, a space and the value.
 	Signals []string
@@ -41,7 +41,7 @@ type Outcome struct {
 	// called.
 	Ran        map[string]int
 	ModelCalls int
-	// Commits is the number of calls with which workers committed or ended an attempt.
+	// Commits is the number of workers' calls that commit or that end an attempt.
 	Commits int
 	// Events is the number of events in the log, by type.
 	Events map[perdure.EventType]int
@@ -114,7 +114,7 @@ func (n *names) in(raw []byte) []byte {
 	})
 }
 
-// reader is the part of the store that read needs.
+// reader is the part of the store that the function read needs.
 type reader interface {
 	Now() perdure.Time
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
@@ -221,7 +221,7 @@ func readTasks(ctx context.Context, s reader, id uuid.UUID, n *names) ([]TaskOut
 	return tasks, nil
 }
 
-// line returns a text that represents the task. Tasks are sorted and compared by it.
+// line returns a text that represents the task. Tasks are sorted and compared by this text.
 func (t TaskOutcome) line() string {
 	if t.Step {
 		return "step " + t.Kind

@@ -20,17 +20,18 @@ const (
 	loseForGood      // like loseBefore, but the call reaches the server after the run
 )
 
-// plan describes the faults of a run: a fate at one write, or repeated delivery of calls.
+// plan describes the faults of a run: one fault (type fate) at one write, or repeated delivery of
+// calls.
 type plan struct {
 	fate fate
 	at   int  // number of the write, from 1, with all or only some writes counted
 	all  bool // count all writes of workers, not only commits and ends of attempts
-	// twice delivers every call twice. The worker receives the first reply if the field first is set,
-	// and otherwise the second.
+	// twice delivers every call twice. The worker receives the first reply if the field `first` is
+	// set, and otherwise the second.
 	twice, first bool
 }
 
-// arrive counts the write c, and returns the fault that the plan has for it.
+// arrive counts the write c, and returns the fault to inject at this write.
 func (w *world) arrive(c write) fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()

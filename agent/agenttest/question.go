@@ -61,8 +61,8 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *runProgr
 	return false, nil
 }
 
-// voter returns the role and the id of an API key that may vote on the question. Each vote has a new
-// key, which sent no signal and did not start the run.
+// voter returns the role and the id of an API key that may vote on the question. Each vote comes
+// from another key. The key of a voter has neither started the run nor sent a signal.
 func voter(q *perdure.Question) (perdure.KeyRole, uuid.UUID) {
 	own := uuid.NewSHA1(q.ID, fmt.Append(nil, "voter ", len(q.Votes)+1))
 	for _, by := range q.By {
@@ -79,7 +79,7 @@ func voter(q *perdure.Question) (perdure.KeyRole, uuid.UUID) {
 	return perdure.KeyAdmin, own
 }
 
-// leave records that the scenario does not answer the question.
+// leave records that the scenario leaves the question open.
 func (c *runProgress) leave(id uuid.UUID) {
 	if c.left == nil {
 		c.left = map[uuid.UUID]bool{}

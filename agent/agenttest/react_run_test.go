@@ -27,8 +27,8 @@ func part(tools ...tool.Tool) react.RunOptions {
 	return react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "m"}, Tools: tools}
 }
 
-// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each call of
-// the model has its own cache, as if each ran on another worker.
+// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each call
+// of the model begins with an empty cache, as on another worker.
 func partTasks(t *testing.T, script string, tools ...tool.Tool) []agent.TaskKind {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,8 +135,8 @@ end_turn after 2 turns, 40 tokens`
 	agenttest.AllOfSample(t, s)
 }
 
-// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another Run can
-// continue its messages.
+// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another call of
+// react.Run can continue with its messages.
 func TestRunStopsAtItsLimit(t *testing.T) {
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  call forecast {\"city\": \"Rome\"}\nturn\n  text Done.\n"
 	o := part(forecast())
@@ -161,8 +161,8 @@ func TestRunStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestRunAsksForApproval checks tool calls that are guarded by the policies of the execution and by
-// those in the code. They are approved, denied with a reason, edited, allowed, and denied by a rule.
+// TestRunAsksForApproval checks tool calls under two policies: that of the execution and that in
+// the code. The calls are approved, denied with a reason, edited, allowed, or denied by a rule.
 func TestRunAsksForApproval(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn
@@ -234,8 +234,9 @@ func TestRunWaitsForItsApprovals(t *testing.T) {
 	}
 }
 
-// TestRunInALoop checks that each call of a loop's step can use the same name for a new Run. A Run
-// after a checkpoint resumes when the function is entered again.
+// TestRunInALoop checks that each call of a loop's step can use the same name for a new call of
+// react.Run. If the function is entered again, the call after the newest checkpoint continues where
+// it was.
 func TestRunInALoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  expect It rains\n  text Wet.\n"
@@ -257,8 +258,8 @@ func TestRunInALoop(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// TestRunNames checks that two Runs in one function need different names, and that Run refuses other
-// invalid options.
+// TestRunNames checks that two calls of react.Run in one function need different names, and that
+// react.Run refuses other invalid options.
 func TestRunNames(t *testing.T) {
 	talk := []perdure.Message{perdure.UserText("Weather?")}
 	for want, o := range map[string]func(o *react.RunOptions){
@@ -397,9 +398,10 @@ func TestRunIsCancelled(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// TestRunTightensItsPolicies checks several tool calls: one that the execution allows and the code asks
-// about, one that both ask about, and one that the code requires to be confined. It also checks rules
-// about the turn.
+// TestRunTightensItsPolicies checks that react.Run obeys the stricter of two policies: that of the
+// execution and that in the code. Both ask about one call. Only the policy in the code asks about
+// another call, and requires confinement of a third. The test also checks rules about the number of
+// the turn.
 func TestRunTightensItsPolicies(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn

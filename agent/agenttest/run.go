@@ -28,8 +28,8 @@ type result struct {
 	faults []string
 }
 
-// run runs the scenario with the faults of the plan, in a synctest bubble of its own. parked is the
-// value of Parked in the workers' configuration.
+// run runs the scenario with the faults of the plan, in a synctest bubble of its own. The argument
+// `parked` becomes the field Parked of the workers' configuration.
 func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	t.Helper()
 	s = s.normal()

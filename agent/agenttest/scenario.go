@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Scenario is one execution, and all that happens to it from outside: signals, answers, a cancellation.
-// The checks run it many times, so the results of fake tasks must not depend on an earlier run. Before
-// can replace fakes that have a state.
+// Scenario is one execution, and all that happens to it from outside: signals, answers, a
+// cancellation. The checks run it many times, so the results of fake tasks must not depend on an
+// earlier run. The function in the field Before can replace fakes that have a state.
 type Scenario struct {
 	// Agent is the agent to run. If its Run is nil, the react agent runs, and Model is required.
 	Agent agent.Definition
@@ -30,8 +30,8 @@ type Scenario struct {
 	// Chat, if set, lets the react agent wait for userMessage signals after a response instead of
 	// ending.
 	Chat bool
-	// Approvals is the policy about tool calls and other tasks. Questions that it asks are answered by
-	// Answers.
+	// Approvals is the policy about tool calls and other tasks. The function in the field Answers
+	// answers its questions.
 	Approvals perdure.ApprovalPolicy
 	// Signals are the signals that the test sends to the execution. Signals with After 0 are sent in
 	// this order.
@@ -95,14 +95,14 @@ func Task[In, Out any](kind string, fn func(in In) (Out, error)) agent.Task[In, 
 	return agent.DefineTask(kind, func(_ agent.TaskContext, in In) (Out, error) { return fn(in) })
 }
 
-// Result returns a fake task of the kind that returns value for every input.
+// Result returns a fake task of the kind that returns `value` for every input.
 func Result(kind string, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(agent.TaskContext, any) (any, error) { return value, nil })
 }
 
-// Fails returns a fake task of the kind. It fails with err the given number of times, and then returns
-// value. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the first failure
-// ends the task.
+// Fails returns a fake task of the kind. It fails with err the given number of times, and then
+// returns `value`. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the
+// first failure ends the task.
 func Fails(kind string, times int, err error, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(ctx agent.TaskContext, _ any) (any, error) {
 		failed := ctx.Task().Attempt - 1

@@ -18,8 +18,8 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// TestMonthPassesInMilliseconds checks that a sleep of 30 days takes that time, and at most a
-// second more, of virtual time.
+// TestMonthPassesInMilliseconds checks that a sleep of 30 days takes 30 days of virtual time, and
+// at most a second more.
 func TestMonthPassesInMilliseconds(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("sleeper", func(ctx agent.Context, _ int) (string, error) {
@@ -249,8 +249,8 @@ func TestCancelAndOnEnd(t *testing.T) {
 	}
 }
 
-// TestPanic checks that a panic fails the execution, with the same error when no goroutine is
-// parked.
+// TestPanic checks that a panic fails the execution, and that the error is the same with and
+// without parked goroutines.
 func TestPanic(t *testing.T) {
 	s := agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("panicking", func(agent.Context, int) (int, error) { panic("boom") })}
 	if o := agenttest.Run(t, s); o.Status != perdure.StatusFailed || !strings.HasPrefix(o.Error, "panic: panic: boom") {

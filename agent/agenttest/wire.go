@@ -118,7 +118,7 @@ func (l *wire) claimed() {
 	}
 }
 
-// poll polls the server with the function ask. If the worker may receive no work, poll only waits
+// poll polls the server with the function `ask`. If the worker may receive no work, poll only waits
 // until ctx ends.
 func poll[T any](ctx context.Context, l *wire, ask func(context.Context) ([]T, error)) ([]T, error) {
 	if l.dead.Load() || l.cut.Err() != nil {
@@ -224,7 +224,7 @@ func (l *wire) Release(ctx context.Context, r perdure.Release) error {
 	return err
 }
 
-// repeat delivers a call that does not count as a write in plan.at. It delivers the call twice if the
+// repeat delivers a call that the field plan.at does not count. It delivers the call twice if the
 // plan says so.
 func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 	if l.dead.Load() {

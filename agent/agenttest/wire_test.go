@@ -17,8 +17,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestFaultsAtACommit checks, for each fault at a commit, how often the function is entered, and
-// how often it then finds a checkpoint. It finds one if the commit was stored before the worker
-// died or lost its lease.
+// how often it finds a checkpoint when it is entered again. It finds one if the commit was stored
+// before the worker died or lost its lease.
 func TestFaultsAtACommit(t *testing.T) {
 	entered, kept := 0, 0
 	s := Scenario{
@@ -115,8 +115,8 @@ type someAttempt struct {
 
 func (a someAttempt) Task() *perdure.Task { return a.task }
 
-// TestSecondRunIsFound checks that it is a fault if a task runs again after its result is stored. It is
-// no fault if it runs again after a failure.
+// TestSecondRunIsFound checks that it is a fault if a task runs again after its result is stored.
+// It is no fault if a task runs again after a failure.
 func TestSecondRunIsFound(t *testing.T) {
 	w := &world{
 		ran: map[string]int{}, finished: map[uuid.UUID]bool{}, failed: map[uuid.UUID]map[uuid.UUID]bool{},
@@ -142,8 +142,8 @@ func TestSecondRunIsFound(t *testing.T) {
 	}
 }
 
-// TestDifferences checks that different finds a difference in each part of an outcome that is
-// compared, and ignores Elapsed, Commits and Ran.
+// TestDifferences checks that the function different reports a difference in each part of an
+// outcome that the checks compare, and ignores Elapsed, Commits and Ran.
 func TestDifferences(t *testing.T) {
 	base := func() Outcome {
 		return Outcome{

@@ -28,10 +28,10 @@ import (
 const (
 	org = "default"
 	// lease is the lease time of the server. It is long, so that days of virtual time need few
-	// renewals. If a run is to lose leases, it ends them explicitly.
+	// renewals. A run that tests lost leases ends them explicitly.
 	lease = time.Hour
-	// restart is the time from the death of a worker until another worker replaces it. latency is the
-	// duration of each call, so that the clock shows different times before and after it.
+	// restart is the time from the death of a worker until another worker replaces it. latency is
+	// the duration of each call, so that the clock shows different times before and after the call.
 	restart = time.Second
 	latency = time.Millisecond
 	// never is longer than any run. The workers' polls wait for this time.
@@ -91,8 +91,8 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return blank, errors.Join(err, os.RemoveAll(dir))
 })
 
-// newWorld opens a server in the synctest bubble. Its store is a copy of blank. The caller has already
-// set the defaults of the scenario.
+// newWorld opens a server in the synctest bubble. Its store is a copy of the database `blank`. The
+// scenario already has its defaults.
 func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),
@@ -125,8 +125,8 @@ func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*worl
 
 func (w *world) isReact() bool { return w.Agent.Run == nil }
 
-// work starts a worker and waits until the server knows the worker's kinds. After close was called, it
-// does nothing.
+// work starts a worker and waits until the server knows the worker's kinds. After a call of close,
+// work does nothing.
 func (w *world) work() error {
 	ctx, stop := context.WithCancel(context.Background())
 	line := &wire{Dispatch: w.core.Dispatch(org), w: w, stop: stop}
@@ -227,8 +227,8 @@ func (w *world) start(ctx context.Context) error {
 	return nil
 }
 
-// replace starts another worker after the duration restart, because a worker has died. It also ends the
-// leases of the dead worker, as the restart of a process does.
+// replace starts another worker after the duration `restart`, because a worker has died. It also
+// ends the leases of the dead worker, as the restart of a process does.
 func (w *world) replace() {
 	w.group.Go(func() {
 		time.Sleep(restart)

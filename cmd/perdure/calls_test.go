@@ -16,8 +16,8 @@ import (
 )
 
 // TestModelCallsAreShownAsTheyWereSent checks model calls of each provider. perdure show --as must
-// print, byte by byte, the body that the provider's server received. The prompt that is rebuilt for
-// it must have the recorded hash.
+// print, byte by byte, the body that the provider's server received. The prompt that the server
+// rebuilds for the command must have the recorded hash.
 func TestModelCallsAreShownAsTheyWereSent(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for provider, c := range map[string]struct {

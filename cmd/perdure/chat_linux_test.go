@@ -154,7 +154,8 @@ func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 	s.ends(4)
 }
 
-// TestChatStopsTheTurnOfAQuestion checks that Esc stops the turn while the terminal asks its question.
+// TestChatStopsTheTurnOfAQuestion checks that Esc stops the turn while the terminal asks a question
+// of that turn.
 func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran\"}\nturn\n  text Then not.\n")

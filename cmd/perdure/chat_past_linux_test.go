@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestChatShowsThePast checks a chat that continues a run. It shows the end of the conversation in
-// the form in which it was shown before, and says how to see all of it. /resume shows the same.
+// TestChatShowsThePast checks a chat that continues a run. The chat shows the end of the
+// conversation in the form in which it was shown before, and says how to see all of it. /resume
+// shows the same.
 func TestChatShowsThePast(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
@@ -179,8 +180,9 @@ func TestChatSaysWhatCompactionDid(t *testing.T) {
 	s.ends(4)
 }
 
-// TestChatThatIsLeftAtWorkSaysHowToContinue checks that /quit while the turn works prints how to continue the
-// run. If the worker ends with the chat, perdure tail is not among the commands; otherwise it is.
+// TestChatThatIsLeftAtWorkSaysHowToContinue checks that /quit while the turn works prints the
+// commands that continue the run. They include perdure tail only if a worker other than the chat's
+// runs the turn.
 func TestChatThatIsLeftAtWorkSaysHowToContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

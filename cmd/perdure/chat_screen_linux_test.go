@@ -105,8 +105,8 @@ func (s *chatScreen) text() (string, <-chan struct{}) {
 	return strings.TrimRight(b.String(), "\n") + "\n", s.changed
 }
 
-// until waits until holds returns true for the text of the screen, and returns that text. The parameter
-// what describes the condition in a failure.
+// until waits until the function `holds` returns true for the text of the screen, and returns that
+// text. The parameter `what` describes the condition in a failure.
 func (s *chatScreen) until(what string, holds func(text string) bool) string {
 	s.Helper()
 	limit := time.After(time.Minute)
@@ -128,7 +128,7 @@ func (s *chatScreen) until(what string, holds func(text string) bool) string {
 	}
 }
 
-// shows waits until the screen contains the text want, and returns the screen's text.
+// shows waits until the screen contains the text `want`, and returns the screen's text.
 func (s *chatScreen) shows(want string) string {
 	s.Helper()
 	return s.until(want, func(text string) bool { return strings.Contains(text, want) })

@@ -34,8 +34,8 @@ func (d devProcess) fill(t *testing.T, runs int) {
 	}
 }
 
-// spoilPage overwrites a page in the middle of a table or an index of the closed store in dir. mend
-// writes the original page back.
+// spoilPage overwrites a page in the middle of a table or an index of the closed store in dir. The
+// returned function `mend` writes the original page back.
 func spoilPage(t *testing.T, dir, name string) (mend func()) {
 	t.Helper()
 	path := filepath.Join(dir, "d", "perdure.db")

@@ -333,8 +333,8 @@ func TestUnitsFitTheProgram(t *testing.T) {
 	}
 }
 
-// environment returns the PERDURE_ variables of a service for the data directory dir. The replacer
-// (the parameter here) replaces addresses and paths in the values of the variables.
+// environment returns the PERDURE_ variables of a service for the data directory dir. The parameter
+// `here` replaces addresses and paths in the values of the variables.
 func environment(s service, here *strings.Replacer, dir string) []string {
 	env := []string{"PERDURE_DATA=" + dir, "PERDURE_SCRIPTS=" + filepath.Dir(dir)}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {

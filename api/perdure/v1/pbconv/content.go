@@ -7,8 +7,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// ContentToProto returns a message with the bytes of a content, a reference to its blob, or both. It
-// returns nil if inline and blob are nil.
+// ContentToProto returns a message with the bytes of a content, a reference to its blob, or both.
+// It returns nil if both arguments are nil.
 func ContentToProto(inline json.RawMessage, blob *perdure.BlobRef) *perdurev1.Content {
 	if inline == nil && blob == nil {
 		return nil

@@ -70,9 +70,9 @@ func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error)
 	})
 }
 
-// FrameToProto converts a frame to its message. It replaces invalid UTF-8 in all strings except Text,
-// which is sent as bytes. Many frames are sent in one message, and a frame that cannot be encoded would
-// block the others.
+// FrameToProto converts a frame (a streamed event or chunk of a block) to its message. It replaces
+// invalid UTF-8 in all strings except Text, which is sent as bytes. Many frames are sent in one
+// message, and a frame that cannot be encoded would block the others.
 func FrameToProto(f perdure.Frame) *perdurev1.Frame {
 	f.Place = perdure.Place{
 		ResponseID: text(f.Place.ResponseID), TurnID: text(f.Place.TurnID),

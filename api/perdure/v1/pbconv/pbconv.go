@@ -28,8 +28,8 @@ func (d *decoder) fail(field, format string, args ...any) {
 	}
 }
 
-// decode runs the conversion function convert on m. If the conversion fails, decode returns the zero
-// value and the first error.
+// decode runs the function `convert` on m. If the conversion fails, decode returns the zero value
+// and the first error.
 func decode[P, D any](m P, convert func(*decoder, P) D) (D, error) {
 	var d decoder
 	v := convert(&d, m)

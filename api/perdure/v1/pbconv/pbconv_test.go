@@ -19,8 +19,8 @@ import (
 
 // roundTrip checks that values of D are unchanged after conversion to M, encoding, decoding and
 // conversion back. It checks one value with all fields set, and values with random fields. If
-// messages omit some fields of D, the function stays clears them before the conversion; otherwise
-// it is nil.
+// messages omit some fields of D, the function `stays` clears these fields before the conversion;
+// otherwise `stays` is nil.
 func roundTrip[D any, M proto.Message](t *testing.T, to func(D) M, from func(M) (D, error), stays func(*D)) {
 	t.Helper()
 	check := func(t interface{ Fatalf(string, ...any) }, f pbconvtest.Filler) {

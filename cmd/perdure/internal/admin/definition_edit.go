@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// definitionFlags is a command that creates or updates a definition from a file and from flags. A flag
-// takes precedence over the file.
+// definitionFlags has the flags of a command that creates or updates a definition. The other flags
+// take precedence over the file in the flag --file.
 type definitionFlags struct {
 	*setup.App
 	agent                         runs.AgentFlags

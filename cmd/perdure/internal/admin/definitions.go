@@ -55,8 +55,8 @@ func modelNames(models []perdure.ModelConfig) string {
 }
 
 // printDefinition prints a definition as JSON, in the form that the commands create and update
-// read. If the parameter plain is not empty and --json is not set, it instead prints one line,
-// whose last word is the value of plain.
+// read. If the parameter `plain` is not empty and --json is not set, it instead prints one line
+// that ends with `plain`.
 func printDefinition(a *setup.App, d *perdure.Definition, plain string) error {
 	if a.JSON || plain == "" {
 		return a.Stdout.PrintJSON(d)

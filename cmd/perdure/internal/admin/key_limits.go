@@ -28,8 +28,8 @@ func (k *keyLimits) all() perdure.KeyLimits {
 	return perdure.KeyLimits{RequestsPerSecond: k.requests, MaxRunning: k.running, MaxStored: int64(k.stored)}
 }
 
-// change returns the change of a key's limits that the given flags request. The result any is false
-// if none of these flags is given.
+// change returns the change of a key's limits that the given flags request. The result `any` is
+// false if none of these flags is given.
 func (k *keyLimits) change(cmd *cobra.Command) (c client.KeyChange, any bool) {
 	for name, set := range map[string]func(){
 		"requests-per-second": func() { c.RequestsPerSecond = &k.requests },

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newListCommand returns a command that prints all items of a list. The parameter of is the name of its
-// parent command, for example "queues".
+// newListCommand returns a command that prints all items of a list. The parameter `of` is the name
+// of its parent command, for example "queues".
 func newListCommand[T any](a *setup.App, of, short string, list func(*client.Client, context.Context) iter.Seq2[T, error], show func(*setup.App, []T) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: short, Args: cobra.NoArgs, Example: "  perdure " + of + " list\n  perdure " + of + " list --json",

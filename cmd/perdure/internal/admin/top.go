@@ -51,8 +51,8 @@ servers, and refreshes them until Ctrl-C. If the output is no terminal, or with
 	return cmd
 }
 
-// run prints the overview once. If repeat is set, it prints the overview again and again until ctx
-// ends.
+// run prints the overview once. If `repeat` is set, it prints the overview again and again until
+// ctx ends.
 func (t *topCommand) run(ctx context.Context, c *client.Client, repeat bool) error {
 	for {
 		o, err := readOverview(ctx, c)

@@ -82,9 +82,8 @@ func newWebhooksCreateCommand(a *setup.App) *cobra.Command {
 
 const keyIDHelp = "id of a key: question.asked then carries a link with which that key answers"
 
-// changedKey returns the key to which a webhook is bound after a change. If changed is set, text is the
-// value of the flag, and an empty text means no key. If changed is not set, the webhook stays bound to
-// known, its present key.
+// changedKey returns the API key of a webhook after a change. If `changed` is set, this is the key
+// with the id `text`, or no key if `text` is empty. Otherwise the webhook keeps its key `known`.
 func changedKey(changed bool, text string, known *uuid.UUID) (*uuid.UUID, error) {
 	if !changed {
 		return known, nil

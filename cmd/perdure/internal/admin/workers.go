@@ -190,8 +190,8 @@ prints the state, and nothing changes. Only an admin may use it.`,
 	return cmd
 }
 
-// printResumed prints what resuming a queue has changed. The parameter queues has the server's queues as
-// they were before.
+// printResumed prints what resuming a queue has changed. The parameter `queues` has the server's
+// queues before the command.
 func printResumed(a *setup.App, name string, queues []*perdure.QueueInfo) error {
 	var names []string
 	for _, q := range queues {

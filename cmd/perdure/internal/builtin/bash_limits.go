@@ -29,8 +29,8 @@ func (f *bashLimits) flags(cmd *cobra.Command) {
 	flags.Int64Var(&f.memory, "bash-memory", 0, "how many MiB all processes of a command may use together (default three quarters of the machine's; -1: no limit)")
 }
 
-// options returns the options for the workspaces of a worker with these limits. data is the worker's data
-// directory. secrets are the files with secrets that this process has been given.
+// options returns the options for the workspaces of a worker with these limits. `data` is the
+// worker's data directory. `secrets` are the other paths that tools must not access.
 func (f *bashLimits) options(data string, secrets []string) tool.WorkspaceOptions {
 	return tool.WorkspaceOptions{
 		DataDir: data, Secrets: secrets, Sockets: tool.Sockets(f.sockets), Confine: tool.Confine(f.confine), Net: tool.Net(f.Net),

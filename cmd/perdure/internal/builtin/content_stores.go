@@ -25,8 +25,8 @@ func ContentStoreDir(data string, n int) string {
 	return filepath.Join(data, fmt.Sprintf("worker-%d", n))
 }
 
-// openContentStore opens the first store of the data directory that no other worker uses. If home is
-// the id of a worker, it opens only that worker's store.
+// openContentStore opens the first store of the data directory that no other worker uses. If `home`
+// is set, it opens only the store of the worker with this id.
 func openContentStore(data string, home *uuid.UUID, checkBefore bool) (*local.Store, error) {
 	if home != nil {
 		return openHomeStore(data, *home, checkBefore)

@@ -35,8 +35,8 @@ func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	return prices, windows, nil
 }
 
-// Catalog returns the providers and tools of the package's Catalog, with the operator's table of
-// models.
+// Catalog returns the same as the function Catalog, but with the prices and limits of the
+// operator's table of models.
 func (w *Worker) Catalog() (perdure.Catalog, error) {
 	prices, windows, err := w.models()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 )
 
 // recordProcessGroups creates a directory in which this process records the process groups that its
-// tools start. It also kills the process groups of processes that no longer exist. A lock on each
-// directory shows that its process is alive; the system releases it when the process ends in any
-// way.
+// tools start. It also kills the process groups that earlier processes have left behind. A lock on
+// each directory shows that its process is alive; the system releases the lock when the process
+// ends in any way.
 func recordProcessGroups(data string, log *slog.Logger) (func(pgid int) (forget func()), error) {
 	if data == "" {
 		return nil, nil
@@ -60,8 +60,8 @@ func killLeftGroups(all string, log *slog.Logger) error {
 	return errors.Join(failed...)
 }
 
-// lockFolder locks the directory until the file is closed. The process's own file stays open until
-// the process ends.
+// lockFolder locks the directory until the file is closed. A process keeps the file of its own
+// directory open until it ends.
 func lockFolder(folder string) (*os.File, error) {
 	f, err := os.Open(folder)
 	if err != nil {

@@ -58,10 +58,10 @@ type Worker struct {
 	secrets func() []string
 }
 
-// newWorker creates the worker. The parameter data is the data directory, which tools must not
-// access; kept is the store of the worker's LOCAL runs, and scratch holds the temporary directories
-// of runs. The control groups in groups limit the commands of tools; nil means that a watcher
-// limits them.
+// newWorker creates the worker. `data` is the data directory, which tools must not access. `kept`
+// is the store of the worker's LOCAL runs, and `scratch` holds the temporary directories of runs.
+// `groups` are the control groups that limit the commands of tools; nil means that a watcher in
+// this process limits them.
 func (w *Worker) newWorker(d perdure.Dispatch, data string, kept *local.Store, scratch *tool.Scratch, groups *tool.ControlGroups) (*worker.Worker, error) {
 	providers, err := w.providers()
 	if err != nil {

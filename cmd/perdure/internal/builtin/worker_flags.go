@@ -60,8 +60,8 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// secretPaths returns the paths other than data that tools may not access: files with secrets that
-// this process was given, and other data directories of this user.
+// secretPaths returns the paths, besides the data directory, that tools may not access: files with
+// secrets that this process was given, and other data directories of this user.
 func (w *Worker) secretPaths(data string) []string {
 	others := setup.OtherDataDirs(data)
 	if w.secrets == nil {
@@ -70,8 +70,8 @@ func (w *Worker) secretPaths(data string) []string {
 	return append(w.secrets(), others...)
 }
 
-// LimitFlags adds the flags for the limits of a worker that executes many runs. drain is the default of
-// --drain.
+// LimitFlags adds the flags for the limits of a worker that executes many runs. `drain` is the
+// default of --drain.
 func (w *Worker) LimitFlags(cmd *cobra.Command, drain time.Duration) {
 	f := cmd.Flags()
 	setup.CountFlag(f, &w.Agents, "agents", "", 50, 1, setup.Unbounded, "how many runs work at once")

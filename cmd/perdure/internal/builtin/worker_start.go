@@ -18,9 +18,9 @@ func waitFor(ended <-chan error) {
 	}
 }
 
-// exitOnStoreFailure ends the process if the worker's store fails before the worker has ended. Work
-// in progress cannot be stored, and would be held until its leases expire. The next start recovers
-// as after a crash.
+// exitOnStoreFailure ends the process if the worker's store fails before the worker has ended. The
+// worker can no longer store its work, but would hold it until the leases expire. The next start
+// recovers as after a crash.
 func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 	select {
 	case <-kept.Failed():
@@ -32,7 +32,7 @@ func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 }
 
 // controlGroups returns the control groups that limit commands. It returns nil if the system has
-// not delegated its control group to this process; a watcher then limits commands.
+// not delegated its control group to this process; a watcher in this process then limits commands.
 func (w *Worker) controlGroups() *tool.ControlGroups {
 	groups, err := tool.OpenControlGroups()
 	if err != nil {
@@ -43,8 +43,8 @@ func (w *Worker) controlGroups() *tool.ControlGroups {
 	return groups
 }
 
-// Start runs the worker in the background until stop is called, and returns once the server knows
-// it. stop may be called more than once.
+// Start runs the worker in the background until the returned function `stop` is called. Start
+// returns once the server knows the worker. `stop` may be called more than once.
 func (w *Worker) Start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
 	kept, err := openContentStore(data, w.Home, w.CheckBefore)
 	if err != nil {

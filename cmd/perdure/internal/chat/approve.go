@@ -15,9 +15,8 @@ import (
 )
 
 // approve handles /approve. With an id, the terminal shows the question that has the id and asks
-// it, so that nobody approves what was not shown. Without an id, approve lists the open questions.
-// But if the only open question is the one that the terminal is already asking, approve approves
-// it.
+// it, so that nobody approves what was not shown. Without an id, approve lists the open questions;
+// but if the terminal already asks the only one, approve approves that question.
 func (s *session) approve(ctx context.Context, operand string) error {
 	open, err := s.readQuestions(ctx, s.current())
 	if err != nil {
@@ -96,9 +95,9 @@ func shortID(id uuid.UUID, all []*perdure.Question) string {
 	return text[:n]
 }
 
-// findQuestion returns the id of the run's question whose id begins with the text. The parameter
-// open has the open questions. Any other result is an error: no such question, several, or one that
-// is not open any more.
+// findQuestion returns the id of the run's question whose id begins with the text. `open` has the
+// open questions. It is an error if no id or several ids begin with the text, or if the question is
+// no longer open.
 func (s *session) findQuestion(ctx context.Context, open []*perdure.Question, text string) (id uuid.UUID, err error) {
 	if strings.ContainsAny(text, " \t\n") {
 		return id, errors.New("/approve takes one id, and the answer is asked for afterwards; nothing was sent")

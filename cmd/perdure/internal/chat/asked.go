@@ -63,8 +63,8 @@ func (s *session) setAsked(q *askedHere) {
 	s.showStatus()
 }
 
-// unsetAsked records that the terminal no longer asks a question. It calls the function end, which
-// ends the line of the prompt.
+// unsetAsked records that the terminal no longer asks a question. It calls the function `end`,
+// which ends the line of the prompt.
 func (s *session) unsetAsked(end func()) {
 	s.view.locked(func(*terminal.TextView) {
 		s.mu.Lock()
@@ -141,8 +141,8 @@ func (s *session) setPause(pause context.CancelCauseFunc) {
 	s.pause = pause
 }
 
-// askNext asks the question that the user has chosen. It returns an error only if following the run cannot
-// continue as before. Other errors are shown to the user.
+// askNext asks the question that the user has chosen. It returns an error if the chat has to stop
+// following the run, and shows any other error to the user.
 func (s *session) askNext(ctx context.Context, w *watcher.Watcher) error {
 	s.mu.Lock()
 	id := s.next

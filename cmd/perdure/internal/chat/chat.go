@@ -26,7 +26,7 @@ func (t Target) waits() bool {
 	return t.Resume == nil && t.Start.UserPrompt == "" && len(t.Start.Parts) == 0
 }
 
-// Options has what the command that opens a chat provides to the chat.
+// Options are the values that a command passes to the chat that it opens.
 type Options struct {
 	Conn   *connection.RunConn
 	Worker *builtin.Worker

@@ -43,7 +43,7 @@ type offers struct {
 	reading    sync.Mutex // held while the runs are read
 }
 
-// open starts to list the files below root in the background, for completion.
+// open starts to list the files below the folder `root` in the background, for completion.
 func (o *offers) open(root string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -25,8 +25,8 @@ func (s *session) escape() {
 	}
 }
 
-// interrupt handles Ctrl-C without blocking. The first Ctrl-C has the effect of Esc; if again is set, it is
-// the second one and ends the chat.
+// interrupt handles Ctrl-C without blocking. The first Ctrl-C has the effect of Esc; with `again`,
+// it is the second Ctrl-C and ends the chat.
 func (s *session) interrupt(again bool) {
 	if again {
 		s.quit(errLeft)

@@ -51,7 +51,8 @@ func messageParts(root, text string) ([]perdure.Part, error) {
 	return parts, perdure.CheckUserParts("parts", parts)
 }
 
-// checkImage returns an error that says what is wrong with an image, in words that can follow its path.
+// checkImage returns an error that says what is wrong with an image. In the message to the user,
+// the error follows the path of the image.
 func checkImage(image perdure.Part) error {
 	err := perdure.CheckUserParts("parts", []perdure.Part{image})
 	var coded *perdure.Error

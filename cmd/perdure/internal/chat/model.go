@@ -61,7 +61,7 @@ func (s *session) choose(c *perdure.ModelChoice) {
 	}
 }
 
-// modelsFrom returns a list of models: the parameter first at the beginning, then the other models.
+// modelsFrom returns a list of models: `first` at the beginning, then the other models.
 func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdure.ModelConfig {
 	all := []perdure.ModelConfig{first}
 	for _, m := range models {
@@ -74,7 +74,7 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 
 // startRequest returns the settings of a new run: the command's settings, with the model that was
 // chosen in the chat. If the command names no models, the new run has the models of the previous
-// run. The result chosen is the name of the chosen model if the choice changes the first model of
+// run. The result `chosen` is the name of the chosen model if the choice changes the first model of
 // the run, and otherwise "".
 func (s *session) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.options.Start == nil {

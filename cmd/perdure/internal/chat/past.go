@@ -10,7 +10,7 @@ import (
 )
 
 // maxPastContent is the maximum size in bytes of an entry's content that ShowPast reads separately.
-// It does so if the server has left the content out of the list of entries.
+// ShowPast does so if the server has left the content out of the list of entries.
 const maxPastContent = 1 << 20
 
 // ShowPast shows the newest part of the conversation that the chat continues, and the current state of its

@@ -202,7 +202,7 @@ func (s *session) newWatcher(id uuid.UUID) *watcher.Watcher {
 	return w
 }
 
-// follow follows a run until it ends, or the user leaves it. switched reports whether the chat
+// follow follows a run until it ends, or the user leaves it. `switched` reports whether the chat
 // continues with another run.
 func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool, err error) {
 	run, leave := context.WithCancelCause(ctx)

@@ -73,7 +73,8 @@ func (v *view) note(style terminal.Style, text string) {
 	v.aside(func(t *terminal.TextView) { t.Remark(style, text) })
 }
 
-// aside shows something above the prompt of the question that the terminal asks.
+// aside calls the function `show`, whose output appears above the prompt of the question that the
+// terminal asks.
 func (v *view) aside(show func(*terminal.TextView)) {
 	v.locked(func(t *terminal.TextView) {
 		asked := v.s.askedNow()

@@ -42,8 +42,9 @@ func openServer(ctx context.Context, a *setup.App, data string, kind OwnerKind) 
 	}}, nil
 }
 
-// serveInBackground runs a server in the background until stop is called. If the server fails, the whole
-// process ends, because the command would otherwise wait for the server forever.
+// serveInBackground runs a server in the background until the returned function `stop` is called.
+// If the server fails, the whole process ends, because the command would otherwise wait for the
+// server forever.
 func serveInBackground(ctx context.Context, a *setup.App, s *server.Server) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)

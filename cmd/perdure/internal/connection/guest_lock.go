@@ -11,7 +11,8 @@ import (
 
 func guestFile(data string) string { return filepath.Join(data, "guests") }
 
-// lockAsGuest keeps the owner of the data directory running until leave is called.
+// lockAsGuest keeps the owner of the data directory running until the returned function `leave` is
+// called.
 //
 // A run that begins while another process owns the data directory is its guest: it has its own
 // worker, connected to the owner's server. The owner runs until its guests have ended, so that the

@@ -15,8 +15,9 @@ type contentServer interface {
 }
 
 // serveContents serves the contents of LOCAL runs from the workers' stores in this data directory.
-// It is for commands that only read, while no worker is connected. open opens a worker's store; a
-// store that it refuses is skipped. hide stops serving.
+// It is for commands that only read, while no worker is connected. The function `open` opens a
+// worker's store; a store that `open` refuses is skipped. The returned function `hide` stops
+// serving.
 func serveContents(data, org string, own contentServer, open func(dir string) (*local.Store, error)) (hide func()) {
 	var ends []func()
 	for n := 1; n <= builtin.MaxContentStores; n++ {

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// openOrJoin opens the data directory and becomes its owner. If another process owns the directory, it
-// connects to that process as a client.
+// openOrJoin opens the data directory and becomes its owner. If another process owns the directory,
+// openOrJoin connects to that process as a client.
 func openOrJoin(ctx context.Context, a *setup.App, data string, kind OwnerKind) (*Conn, error) {
 	deadline := time.Now().Add(ConnectTimeout)
 	for {

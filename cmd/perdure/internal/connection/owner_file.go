@@ -66,6 +66,6 @@ func ReadOwner(data string) (*Owner, error) {
 	return o, nil
 }
 
-// WorkspaceFile is the file with the path of the workspace of dev's worker, which later commands
-// read.
+// WorkspaceFile is the file with the path of the workspace of the worker of perdure dev. Later
+// commands read this file.
 func WorkspaceFile(data string) string { return filepath.Join(data, "workspace") }

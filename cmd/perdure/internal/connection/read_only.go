@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// openReadOnly becomes a client of the data directory's owner, if it is running, or opens the
+// openReadOnly becomes a client of the data directory's owner, if an owner is running, or opens the
 // directory for reading.
 func openReadOnly(ctx context.Context, a *setup.App) (*Conn, error) {
 	data, err := a.DataDir()

@@ -77,7 +77,8 @@ func (r *RunConn) NeedsWorker(queue string) bool {
 }
 
 // dial connects this command's worker to its server: to the server in this process, or over the
-// network to the server of the data directory's owner. hangUp ends the connection.
+// network to the server of the data directory's owner. The returned function `hangUp` ends the
+// connection.
 func (r *RunConn) dial(ctx context.Context, log *slog.Logger) (d perdure.Dispatch, hangUp func(), err error) {
 	data := r.Conn.Data
 	if r.own != nil {

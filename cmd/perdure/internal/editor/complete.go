@@ -85,8 +85,7 @@ func (m *model) accept() {
 	}
 }
 
-// moveTo moves the cursor so that the text in the parameter before is left of it. The input begins
-// with that text.
+// moveTo moves the cursor to the end of the text `before`. The input begins with that text.
 func (m *model) moveTo(before string) {
 	m.area.MoveToBegin()
 	for range strings.Count(before, "\n") {

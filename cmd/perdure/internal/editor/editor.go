@@ -26,8 +26,8 @@ type Options struct {
 	// Escape is called when the user presses Esc and there is no menu or text to leave. It must not
 	// block.
 	Escape func()
-	// Interrupt is called when the user presses Ctrl-C; again reports whether the key before was
-	// Ctrl-C, too. It must not block.
+	// Interrupt is called when the user presses Ctrl-C; `again` reports whether the previous key
+	// was also Ctrl-C. It must not block.
 	Interrupt func(again bool)
 }
 
@@ -95,8 +95,8 @@ func (e *Editor) Close() error {
 	return e.err
 }
 
-// Inputs returns the channel of the inputs that the user has entered. It is closed at the end of the
-// input: the user has pressed Ctrl-D in an empty line, or the terminal is gone.
+// Inputs returns the channel of the inputs that the user has entered. The channel is closed at the
+// end of the input: the user has pressed Ctrl-D in an empty line, or the terminal is gone.
 func (e *Editor) Inputs() <-chan string { return e.inputs }
 
 // Read returns the next input. ok is false at the end of the input.

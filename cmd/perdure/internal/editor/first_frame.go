@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// firstFrame is a terminal that reports when the input line is written to it for the first time. Before
-// that, the renderer assumes that its frame fills the whole terminal. Text that it inserted above such
-// a frame would overwrite the lines of the shell.
+// firstFrame is a terminal that reports when the input line is written to it for the first time.
+// Before that, the renderer assumes that its frame (the rows that it draws) fills the whole
+// terminal. Text that it inserted above such a frame would overwrite the lines of the shell.
 type firstFrame struct {
 	*os.File
 	drawn  func() // must not block

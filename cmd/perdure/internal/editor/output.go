@@ -33,7 +33,8 @@ const (
 	starting             // the input line is not on the terminal yet
 )
 
-// openMsg is the message with the open text, which is shown directly above the input line.
+// openMsg is the message with the text of the incomplete line, which is shown directly above the
+// input line.
 type openMsg string
 
 func newOutput(s *terminal.Screen) *output {
@@ -102,13 +103,14 @@ func expandTabs(line string) string {
 	}
 }
 
-// frameRows is the number of equal parts into which the terminal's height is divided. Output is inserted
-// in portions that have fewer rows than one part, because the frame with the input line may need the other
-// part.
+// frameRows is the number of equal parts into which the terminal's height is divided. Output is
+// inserted in portions that have fewer rows than one part, because the input line, its menu and its
+// status may need the other part.
 const frameRows = 2
 
-// flush sends the held rows, in portions that scroll less than the terminal's height. Before them it sends
-// the current open text. Otherwise an old open text would still be shown below the row that contains it.
+// flush sends the held rows, in portions that scroll less than the terminal's height. Before the
+// rows it sends the current open text. Otherwise an old open text would still be shown below the
+// row that contains it.
 func (o *output) flush() {
 	o.send(openMsg(o.open))
 	most := max(o.height()/frameRows-1, 1)
@@ -135,7 +137,8 @@ func (o *output) hold() {
 
 func (o *output) release() { o.runFrom(holding) }
 
-// drawn reports that the input line is on the terminal. Nothing can be inserted above it before.
+// drawn reports that the input line is on the terminal. Before that, nothing can be inserted above
+// the input line.
 func (o *output) drawn() { o.runFrom(starting) }
 
 // runFrom shows the buffered output if the current state is s. Later output is then shown at once.

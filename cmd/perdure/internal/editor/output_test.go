@@ -24,8 +24,8 @@ func recorded() (o *output, sent *[]string, open *string) {
 	return o, sent, open
 }
 
-// TestOutputSendsCompleteLines checks that complete lines scroll up in portions that fit the terminal,
-// and that the text after the last line end stays open.
+// TestOutputSendsCompleteLines checks that complete lines scroll up in portions that fit the
+// terminal, and that the text after the last line end stays in the incomplete line.
 func TestOutputSendsCompleteLines(t *testing.T) {
 	o, sent, open := recorded()
 	long := strings.Repeat("line\n", 100)
@@ -48,8 +48,8 @@ func TestOutputSendsCompleteLines(t *testing.T) {
 	}
 }
 
-// TestOutputKeepsWhatIsHeld checks that no text is lost that is written while another program has the
-// terminal, or after the editor's end.
+// TestOutputKeepsWhatIsHeld checks that no text is lost if it is written while another program has
+// the terminal, or after the editor's end.
 func TestOutputKeepsWhatIsHeld(t *testing.T) {
 	o, sent, open := recorded()
 	var device bytes.Buffer

@@ -41,8 +41,8 @@ func (f *frame) cursorRow(width int) int {
 	return row
 }
 
-// reflow erases the frame when the terminal becomes narrower. Most terminals then wrap the rows of the
-// frame. The renderer does not know that, and would erase fewer rows than the frame has become.
+// reflow erases the frame when the terminal becomes narrower. Most terminals then wrap the rows of
+// the frame. The renderer does not know that, and would erase too few rows.
 type reflow struct {
 	device io.Writer
 	wraps  bool // the terminal wraps rows

@@ -14,9 +14,10 @@ import (
 // not begin with the prompt of the previous call. The provider could then not use its cache.
 const promptChangedText = "(the prompt began otherwise than the one before: the provider's cache was missed)"
 
-// readConversation returns the path of a run, from its first entry. The result changed has the ids
-// of those answers of the model that promptChangedText marks, oldest first. readConversation reads
-// all entries of the run once, also the llm_call entries, which record whether the prompt changed.
+// readConversation returns the path of a run, from its first entry. The result `changed` has the
+// ids of the model's answers that get the remark promptChangedText, oldest first. readConversation
+// reads all entries of the run once, also the llm_call entries, which record whether the prompt
+// changed.
 func readConversation(ctx context.Context, conn *connection.Conn, run uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
 	s, err := conn.Snapshot(ctx, run, 1)
 	if err != nil {

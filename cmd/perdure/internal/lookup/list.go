@@ -63,7 +63,8 @@ func listRuns(ctx context.Context, c *client.Client, f client.ExecutionFilter, o
 	return all, err
 }
 
-// printRuns prints a list of runs. In a pipe each run is one line, and why it failed is its last column.
+// printRuns prints a list of runs. In a pipe each run is one line, whose last column is the reason
+// of a failure.
 func printRuns(a *setup.App, p client.Page[*perdure.Execution], h holds) error {
 	if a.JSON {
 		return a.Stdout.PrintJSON(p)

@@ -16,8 +16,8 @@ const (
 	waitsForTimer    = "timer"
 )
 
-// OpenQuestions returns the open questions of a run, oldest first. If mine is set, it returns only the
-// questions that the caller may answer.
+// OpenQuestions returns the open questions of a run, oldest first. If `mine` is set, it returns
+// only the questions that the user's API key may answer.
 func OpenQuestions(ctx context.Context, c *client.Client, run uuid.UUID, mine bool) ([]*perdure.Question, error) {
 	p, err := c.QuestionsPage(ctx, client.QuestionFilter{
 		Status: []perdure.QuestionStatus{perdure.QuestionOpen}, ExecutionID: &run, Mine: mine,

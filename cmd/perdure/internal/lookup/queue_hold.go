@@ -34,7 +34,7 @@ func queueHold(ctx context.Context, a *setup.App, c *client.Client, x *perdure.E
 	return queueHolds(ctx, a, c, []*perdure.Execution{x}).of(x)
 }
 
-// holds contains the queues of a server. Its method of derives the holds of runs from them.
+// holds contains the queues of a server. Its method `of` returns the hold of a run.
 type holds struct {
 	flags  string
 	known  bool // the server has returned its queues

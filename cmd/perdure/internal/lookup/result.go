@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// AgentState is the part of the react agent's checkpoint state that is shown. For other agents it
-// stays empty.
+// AgentState is the part of the react agent's checkpoint state that commands show. For other agents
+// it stays empty.
 type AgentState struct {
 	TotalUsage   perdure.Usage            `json:"totalUsage"`
 	UsageByModel map[string]perdure.Usage `json:"usageByModel"`

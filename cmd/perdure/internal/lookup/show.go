@@ -92,9 +92,9 @@ func continues(x *perdure.Execution) bool {
 // maxRepeated is the maximum size of an input that is shown in a command, in bytes.
 const maxRepeated = 1000
 
-// repeatOf returns the command that starts a run of the same kind with the same input; "" if the input
-// is long or not known, or if the run is LOCAL. It also returns "" for the built-in agent: perdure run
-// starts it, with settings that are not repeated here.
+// repeatOf returns the command that starts a run of the same kind with the same input; "" if the
+// input is long or not known, or if the run is LOCAL. It also returns "" for the built-in agent,
+// because the command would have to repeat all settings of perdure run.
 func repeatOf(x *perdure.Execution) string {
 	if x.Kind == perdure.ReactKind || x.PersistenceMode == perdure.Local || len(x.Input) > maxRepeated {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// showCall shows a model call of a run. If the parameter as has the name of a provider's API,
+// showCall shows a model call of a run. If the parameter `as` is the name of a provider's API,
 // showCall instead prints the request that this API would receive for the call.
 func showCall(ctx context.Context, a *setup.App, conn *connection.Conn, run, call, as string) error {
 	x, err := Find(ctx, conn.Client, run)
@@ -61,7 +61,7 @@ func findCall(ctx context.Context, c *client.Client, run uuid.UUID, call string)
 }
 
 // writeCallRequest prints the body of the request that a provider's API would receive for the call.
-// The parameter as has the name of the API. The body is printed unchanged, unless standard output
+// The parameter `as` is the name of the API. The body is printed unchanged, unless standard output
 // is a terminal.
 func writeCallRequest(ctx context.Context, a *setup.App, c *client.Client, run, call uuid.UUID, as string) error {
 	body, err := c.ModelCallRequest(ctx, run, call, as)

@@ -54,9 +54,9 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestShowOfARunAtWork checks perdure show of a conversation while calls run. It prints the calls,
-// since when they run, and how to watch the run. For a failed run it suggests other commands than
-// itself.
+// TestShowOfARunAtWork checks perdure show of a run whose calls are running: it prints the calls,
+// since when they run, and how to watch the run. For a failed run it suggests other commands, but
+// not perdure show.
 func TestShowOfARunAtWork(t *testing.T) {
 	for status, c := range map[string]struct {
 		kind   string

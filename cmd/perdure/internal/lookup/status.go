@@ -41,8 +41,8 @@ func waitedFeatures(x *perdure.Execution) string {
 	return strings.Join(x.NeedsFeatures.Names(), ", ")
 }
 
-// PrintPending prints why a run is PENDING. The parameter fresh is set if the command follows the
-// run from its start. The parameter untaken is set if the command has seen no event that a worker
+// PrintPending prints why a run is PENDING. The parameter `fresh` is set if the command follows the
+// run from its start. The parameter `untaken` is set if the command has seen no event that a worker
 // wrote.
 func PrintPending(ctx context.Context, a *setup.App, c *client.Client, x *perdure.Execution, fresh, untaken bool) {
 	h := queueHold(ctx, a, c, x)
@@ -85,8 +85,8 @@ func StatusWord(x *perdure.Execution) string {
 	return strings.ToLower(string(x.Status))
 }
 
-// waitWord returns the word for the status of a WAITING run. If the run only waits for its own tasks, the
-// word is the one for a run that works.
+// waitWord returns the word for the status of a WAITING run. If the run only waits for its own
+// tasks, the word is "working".
 func waitWord(x *perdure.Execution) string {
 	switch x.WaitReason {
 	case WaitsForQuestion:

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// readWork reads what terminal.Work shows about a run. For every run these are the newest signals.
-// For a react agent it leaves out messages that the agent has received, and adds the running tasks
-// until the run ends. For other agents it adds the input, the newest tasks and steps, and what the
-// run waits for.
+// readWork reads what terminal.Work shows about a run. It always reads the newest signals. For a
+// react agent, it leaves out signals with messages that the agent has received, and adds the
+// running tasks until the run ends. For other agents, it adds the input, the newest tasks and
+// steps, and what the run waits for.
 func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) (w terminal.Work, err error) {
 	w.Signals.Local, w.Signals.Ended = x.PersistenceMode == perdure.Local, x.Status.Terminal()
 	w.Signals.Newest, w.Signals.Earlier, err = newest(signalsOf(ctx, conn, x.ID), terminal.MaxShownSignals, func(s *perdure.Signal) bool {
@@ -39,9 +39,8 @@ func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) 
 	return w, err
 }
 
-// newest returns the last items of a list for which keep returns true. It returns at most as many
-// items as the parameter most says; before is the number of earlier items for which keep returns
-// true.
+// newest returns the last items of a list for which the function `keep` returns true, at most
+// `most` items. `before` is the number of earlier items for which `keep` returns true.
 func newest[T any](list iter.Seq2[T, error], most int, keep func(T) bool) (last []T, before int, err error) {
 	for item, err := range list {
 		if err != nil {

@@ -20,9 +20,9 @@ func signal(name, state string, value any) map[string]any {
 	return map[string]any{"signalId": name, "signalName": name, "state": state, "signalValue": value, "createdAt": "2026-01-01T00:00:00.000Z"}
 }
 
-// TestShowPrintsSignals checks that perdure show prints the newest signals of a run, each with whether the
-// run has received it. Messages that a react agent has received are in its conversation, and are not
-// printed a second time as signals.
+// TestShowPrintsSignals checks that perdure show prints the newest signals of a run, and for each
+// signal whether the run has received it. Messages that a react agent has received are in its
+// conversation, and are not printed a second time as signals.
 func TestShowPrintsSignals(t *testing.T) {
 	long := strings.Repeat("é", 5000)
 	signals := []any{

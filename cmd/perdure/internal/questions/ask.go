@@ -162,8 +162,8 @@ func (f *form) rank(name string) int {
 	return 10 * len(f.Required)
 }
 
-// help lists the answers that a question takes. If the parameter all is set, the list includes the
-// input that shows the details in full.
+// help lists the answers that a question takes. If the parameter `all` is set, the list includes
+// the input that shows the details in full.
 func (f *form) help(q *perdure.Question, all bool) string {
 	var answers []string
 	or := "or "

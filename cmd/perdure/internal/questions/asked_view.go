@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// show prints a question before the terminal asks for its answer. exact reports whether the details
-// are printed as they are stored, and in full.
+// show prints a question before the terminal asks for its answer. `exact` reports whether the
+// details are printed as they are stored, and in full.
 func (t Terminal) show(q *perdure.Question, details []byte) (exact bool, err error) {
 	if t.Headed == nil || !t.Headed(q) {
 		_ = t.Out.Linef("")

@@ -55,8 +55,8 @@ func TestAQuestionShowsTheCommandAndOnRequestAllOfIt(t *testing.T) {
 	}
 }
 
-// TestAChoiceCanHaveTheNameOfTheRequest checks that the input v selects the choice of that name, if
-// the question has one. For other questions, v asks for all details.
+// TestAChoiceCanHaveTheNameOfTheRequest checks that the input "v" selects the choice "v", if the
+// question has one. For other questions, "v" asks for all details.
 func TestAChoiceCanHaveTheNameOfTheRequest(t *testing.T) {
 	q := &perdure.Question{ID: uuid.New(), QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionChoice, Choices: []perdure.QuestionOption{{Value: "v"}}}}
 	if text, verdict := asked(t, q, true, `{"a": 1}`, "v"); verdict != perdure.VerdictAnswer {

@@ -12,8 +12,8 @@ func Commands(a *setup.App) []*cobra.Command {
 	return []*cobra.Command{newQuestionsCommand(a), newAnswerCommand(a), newGrantsCommand(a)}
 }
 
-// parseID parses arg as an id. Its error says what should have the id (the parameter what, for
-// example "question"), and which command prints the ids (the parameter list).
+// parseID parses arg as an id. Its error contains `what`, the kind of thing that has the id, for
+// example "question", and `list`, the command that prints the ids.
 func parseID(what, list, arg string) (uuid.UUID, error) {
 	id, err := uuid.Parse(arg)
 	if err != nil || len(arg) != 36 {

@@ -68,7 +68,7 @@ func EditFile(ctx context.Context, text []byte) ([]byte, error) {
 }
 
 // edited opens the details of a question in an editor, and returns the answer that approves them as
-// changed. If the editor fails or the result is not JSON, wrong is a text about that problem.
+// changed. If the editor fails or the result is not JSON, `wrong` is a text about that problem.
 func (t Terminal) edited(ctx context.Context, details []byte) (r client.AnswerRequest, wrong string) {
 	changed, err := t.Edit(ctx, details)
 	switch {

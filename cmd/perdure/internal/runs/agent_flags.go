@@ -156,8 +156,8 @@ func (s *AgentFlags) Policy() (perdure.ApprovalPolicy, error) {
 	return parsePolicy(s.approve, names)
 }
 
-// parsePolicy returns the policy that --approve names or spells out; nil if the flag is empty. names
-// are the names that the flag takes, for the error. Error: UsageError.
+// parsePolicy returns the policy that --approve names or spells out; nil if the flag is empty.
+// Error: a UsageError that contains `names`, the names that the flag takes.
 func parsePolicy(given, names string) (perdure.ApprovalPolicy, error) {
 	if given == "" {
 		return nil, nil
@@ -180,7 +180,8 @@ func parsePolicy(given, names string) (perdure.ApprovalPolicy, error) {
 	return p, nil
 }
 
-// ToolNames returns the tools that were given; nil if none were. The word none means an empty list.
+// ToolNames returns the tools that were given; nil if none were. The word "none" means an empty
+// list.
 func (s *AgentFlags) ToolNames() *[]string {
 	if !s.Given("tools") {
 		return nil

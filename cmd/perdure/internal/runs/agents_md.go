@@ -63,7 +63,7 @@ func readAgentsFile(workspace string) (string, error) {
 const planText = "Work out a plan and do not carry it out: you have only tools that change nothing. Answer with the plan."
 
 // instructions returns the system prompt with the texts that the flags add to it. The parameter
-// here is set if the workspace is a folder of this machine that the command knows.
+// `here` is set if the workspace is a folder of this machine that the command knows.
 func (r *RunCommand) instructions(system string, here bool) (string, error) {
 	parts := []string{system}
 	if !r.noAgentsFile && here {

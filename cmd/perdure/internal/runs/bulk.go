@@ -63,7 +63,7 @@ func newBulkCommand(a *setup.App, verb bulkVerb) *cobra.Command {
 }
 
 // bulk shows the number of runs, asks the user to confirm it, and follows the bulk action to its
-// end. If the parameter yes is set, it does not ask.
+// end. If the parameter `yes` is set, it does not ask.
 func bulk(ctx context.Context, a *setup.App, c *client.Client, r client.BulkRequest, verb bulkVerb, yes bool) error {
 	n, err := c.CountBulkAction(ctx, r)
 	if err != nil {

@@ -75,14 +75,14 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 // sent as a prompt, it would cost a model call.
 var partOfID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-zA-Z-]{0,40}$`)
 
-// namesRun reports whether an argument names a run: it is an id, or the word last.
+// namesRun reports whether an argument names a run: it is an id, or the word "last".
 func namesRun(arg string) bool {
 	_, err := uuid.Parse(arg)
 	return arg == lookup.Last || err == nil && len(arg) == 36
 }
 
-// startChat starts a chat with a new run. If prompt is empty, the first line that the user types is the
-// prompt.
+// startChat starts a chat with a new run. If `prompt` is empty, the first line that the user types
+// is the prompt.
 func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
 	if prompt == "" && !chat.Usable(r.App) {
 		line, ok, err := r.Lines().Read(ctx)

@@ -2,8 +2,8 @@ package runs
 
 import "testing"
 
-// TestChatArguments checks how perdure chat understands its arguments: an id (or the word last) and
-// a prompt, both optional. A part of an id and a second prompt are refused.
+// TestChatArguments checks how perdure chat understands its arguments: an id (or the word "last")
+// and a prompt, both optional. A part of an id and a second prompt are refused.
 func TestChatArguments(t *testing.T) {
 	const id = "0199d7e2-1111-7222-8333-444455556666"
 	for _, c := range []struct {

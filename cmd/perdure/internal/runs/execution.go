@@ -6,7 +6,7 @@ import (
 )
 
 // printExecution prints an execution: as JSON with --json, and otherwise by calling the function
-// plain.
+// `plain`.
 func printExecution(a *setup.App, x *perdure.Execution, plain func()) error {
 	if a.JSON {
 		return a.Stdout.PrintJSON(x)

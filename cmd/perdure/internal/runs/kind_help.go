@@ -47,11 +47,11 @@ func misfit(err error, field string) string {
 	return strings.TrimPrefix(terminal.ErrorMessage(err), field+": ")
 }
 
-// helpWithin is the time limit for asking the server what an error message explains.
+// helpWithin is the time limit for reading the help in an error message from the server.
 const helpWithin = 5 * time.Second
 
-// running connects to a server that is running and calls the function do, which adds to the text of an
-// error. If no server is running, it does nothing.
+// running connects to a server, if one is running, and calls the function `do`, which adds to the
+// text of an error. Without a server, it does nothing.
 func running(ctx context.Context, a *setup.App, do func(ctx context.Context, c *client.Client)) {
 	ctx, cancel := context.WithTimeout(ctx, helpWithin)
 	defer cancel()

@@ -95,7 +95,8 @@ const (
 	promotingNext  = 10 * time.Second
 )
 
-// progress prints from time to time that the copy is running, until stop is called.
+// progress prints from time to time that the copy is running, until the returned function `stop` is
+// called.
 func (p *promoteCommand) progress(id uuid.UUID) (stop func()) {
 	began, over, done := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -25,8 +25,8 @@ type RunCommand struct {
 	chat       bool
 	detach     bool
 	local      bool
-	// plan gives the model only tools that change nothing. noAgentsFile leaves the file AGENTS.md out of the
-	// system prompt.
+	// With plan, the model gets only tools that change nothing. With noAgentsFile, the system
+	// prompt does not contain the file AGENTS.md.
 	plan, noAgentsFile bool
 }
 
@@ -73,9 +73,9 @@ func (r *RunCommand) Flags(cmd *cobra.Command) {
 	r.JSONFlag(cmd)
 }
 
-// check validates the arguments and flags of the command before anything is created, and returns the
-// request that starts the run. If the command names no models, the run uses the parameter models, or the
-// default model if that is nil.
+// check validates the arguments and flags of the command before anything is created, and returns
+// the request that starts the run. If the command names no models, the run uses the parameter
+// `models`, or the default model if `models` is nil.
 func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.StartRequest, error) {
 	r.agent.IgnoreVariables = r.Definition != ""
 	r.agent.Net = r.worker.Bash.Net

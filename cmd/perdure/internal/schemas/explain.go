@@ -9,7 +9,7 @@ import (
 )
 
 // Explain describes the value that a schema accepts, and shows an example of the command that sends
-// it. The parameter command is that command line without the value at its end. Without a schema,
+// it. The parameter `command` is that command line without the value at its end. Without a schema,
 // Explain returns "".
 func Explain(raw json.RawMessage, command string) string {
 	var lines []string

@@ -99,14 +99,15 @@ func parse(raw json.RawMessage) *document {
 const maxRefs = 10
 
 const (
-	// maxParts is the maximum number of joined parts of "allOf", "oneOf" and "anyOf".
+	// maxParts is the maximum number of subschemas that are read from each "allOf", "oneOf" and
+	// "anyOf".
 	maxParts = 20
-	// maxJoined is the maximum number of properties of joined parts.
+	// maxJoined is the maximum number of properties of a schema to which join adds properties.
 	maxJoined = 100
 )
 
-// resolve follows references within the document, and joins the parts of "allOf". The members of all
-// alternatives of "oneOf" and "anyOf" are optional.
+// resolve returns s with its reference followed, and with the keywords of its subschemas in
+// "allOf", "oneOf" and "anyOf" added. Members from "oneOf" and "anyOf" are optional.
 func (d *document) resolve(s *schema) *schema {
 	return d.joined(s, func(joined *schema, alternatives []*schema) {
 		for _, one := range alternatives {
@@ -117,8 +118,8 @@ func (d *document) resolve(s *schema) *schema {
 	})
 }
 
-// resolveFirst is like resolve, but of several alternatives it joins only the first one. It is for
-// examples, which must fit one alternative.
+// resolveFirst is like resolve, but of "oneOf" and "anyOf" it adds only the first subschema. It is
+// for examples, which must fit one alternative.
 func (d *document) resolveFirst(s *schema) *schema {
 	return d.joined(s, func(joined *schema, alternatives []*schema) {
 		if len(alternatives) > 0 {
@@ -146,7 +147,7 @@ func (d *document) joined(s *schema, choose func(joined *schema, alternatives []
 	return &joined
 }
 
-// direct follows the reference of a part. It does not join further parts.
+// direct follows the reference of a subschema, but adds no keywords of further subschemas.
 func (d *document) direct(s *schema) *schema {
 	if s != nil && s.Ref != "" {
 		s = d.target(s.Ref)
@@ -170,7 +171,7 @@ func (d *document) target(ref string) *schema {
 	return nil
 }
 
-// join adds the keywords of another schema that the same value must fit.
+// join adds the keywords of the schema `o`, which the value must fit too.
 func (s *schema) join(o *schema) {
 	if len(s.Type) == 0 {
 		s.Type = o.Type

@@ -90,8 +90,8 @@ func TestLargeSchemasAreDescribedBriefly(t *testing.T) {
 	}
 }
 
-// TestPartsThatReferToTheWholeAreJoinedOnce checks that a schema whose parts refer to itself is described
-// in a moment, with each field once.
+// TestPartsThatReferToTheWholeAreJoinedOnce checks that a schema whose subschemas refer to the
+// schema itself is described quickly, with each field once.
 func TestPartsThatReferToTheWholeAreJoinedOnce(t *testing.T) {
 	var fields []string
 	for i := range 100 {

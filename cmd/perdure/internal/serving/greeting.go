@@ -52,8 +52,8 @@ func (s *serverCommand) printSignIn(own *server.Server, open string, say func(wh
 	say("sign in", "with the token in "+server.TokenFile(own.Data))
 }
 
-// printUnfinished lists unfinished runs that commands have executed with their own workers. Only
-// their user continues them, because each works in its own directory.
+// printUnfinished lists unfinished runs that commands have executed with their own workers. The
+// worker of this command does not continue them, because each works in its own directory.
 func (s *serverCommand) printUnfinished(ctx context.Context, own *server.Server) {
 	c := client.Socket(own.Socket(), own.Token())
 	defer c.Close()

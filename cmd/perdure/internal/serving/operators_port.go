@@ -43,7 +43,8 @@ func listenOps(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveOps serves metrics and profiles of a worker on the listener until stop is called.
+// serveOps serves metrics and profiles of a worker on the listener until the returned function
+// `stop` is called.
 func serveOps(l net.Listener, c ops.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup

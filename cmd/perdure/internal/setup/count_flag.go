@@ -11,14 +11,15 @@ import (
 // Unbounded is the greatest value of a CountFlag that has no upper bound.
 const Unbounded = math.MaxInt
 
-// countFlag is the value of a flag that takes a number from least to most.
+// countFlag is the value of a flag that takes a number from `least` to `most`.
 type countFlag struct {
 	n           *int
 	least, most int
 }
 
-// CountFlag adds a flag that takes a number from least to most, with the default value. Other numbers are
-// refused with the range. shorthand is the one-letter name of the flag, "" if it has none.
+// CountFlag adds a flag that takes a number from `least` to `most`; its default is `value`. Other
+// numbers are refused with an error that names the range. `shorthand` is the one-letter name of the
+// flag, "" if it has none.
 func CountFlag(flags *pflag.FlagSet, n *int, name, shorthand string, value, least, most int, usage string) {
 	*n = value
 	flags.VarP(&countFlag{n, least, most}, name, shorthand, usage)

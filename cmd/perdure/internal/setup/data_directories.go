@@ -56,8 +56,9 @@ func dataDirList() string {
 	return filepath.Join(home, ".local", "state", "perdure", "data-directories")
 }
 
-// ListDataDir adds data to the list. If the list cannot be written, as in a container with a
-// read-only root, serving continues. Other processes then know data only if it is the default.
+// ListDataDir adds the data directory to the list. It ignores errors, because serving works without
+// the list, as in a container with a read-only root. Other processes then know the directory only
+// if it is the default.
 func ListDataDir(data string) {
 	list, real := dataDirList(), data
 	if resolved, err := filepath.EvalSymlinks(data); err == nil {
@@ -77,7 +78,7 @@ func ListDataDir(data string) {
 }
 
 // OtherDataDirs returns the directories that tools may not access: this user's data directories
-// other than data, and the directory that lists them. Some of them may no longer exist.
+// other than `data`, and the directory that lists them. Some of them may no longer exist.
 func OtherDataDirs(data string) []string {
 	paths := []string{systemDataDir}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -101,8 +102,8 @@ func OtherDataDirs(data string) []string {
 	return others
 }
 
-// listedDataDirs returns the directories in the list. It removes those from the list that no longer
-// exist.
+// listedDataDirs returns the directories in the list. It removes directories that no longer exist
+// from the list.
 func listedDataDirs(list string) []string {
 	folder, err := os.Open(list)
 	if err != nil {

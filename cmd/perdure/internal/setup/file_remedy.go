@@ -35,8 +35,8 @@ func fileRemedy(err error) string {
 	return ""
 }
 
-// NewFileError returns the error for a file that cannot be used. name is the flag or variable that
-// names the file. advice is the remedy if fileRemedy has none for err.
+// NewFileError returns the error for a file that cannot be used. `name` is the flag or variable
+// that names the file. `advice` is the remedy if fileRemedy returns none.
 func NewFileError(name string, err error, advice string) UsageError {
 	switch remedy := fileRemedy(err); {
 	case remedy != "":

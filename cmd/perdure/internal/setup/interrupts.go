@@ -9,8 +9,8 @@ type Interrupts struct {
 	handle func() bool
 }
 
-// Handle sets f as the function that is called for each Ctrl-C, until release is called. If f returns
-// false, that Ctrl-C ends the command as usual.
+// Handle sets f as the function that is called for each Ctrl-C, until the returned function
+// `release` is called. If f returns false, that Ctrl-C ends the command as usual.
 func (i *Interrupts) Handle(f func() bool) (release func()) {
 	if i == nil {
 		return func() {}
@@ -25,8 +25,9 @@ func (i *Interrupts) Handle(f func() bool) (release func()) {
 	}
 }
 
-// Handled is called for each Ctrl-C. It calls the function that Handle has set, and returns its result.
-// Without such a function it returns false, and the caller ends the command.
+// Handled is called for each Ctrl-C. It calls the function that Handle has set, and returns the
+// result of that function. Without such a function it returns false, and the caller ends the
+// command.
 func (i *Interrupts) Handled() bool {
 	if i == nil {
 		return false

@@ -31,8 +31,8 @@ func (a *App) checkLogFlags() error {
 	return nil
 }
 
-// logLevelOr returns the level that the flags set. If they set none, it returns the level in the
-// parameter usual.
+// logLevelOr returns the level that the flags set. If they set none, it returns the parameter
+// `usual`.
 func (a *App) logLevelOr(usual slog.Level) (slog.Level, error) {
 	switch {
 	case a.verbose:

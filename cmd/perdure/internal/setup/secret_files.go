@@ -12,15 +12,15 @@ import (
 // secretFlags are the flags whose values are paths of files with secrets.
 var secretFlags = []string{"tls-key", "nats-creds"}
 
-// secretVariables are the environment variables, read by libraries of this program, with paths of files
-// with secrets.
+// secretVariables are environment variables that contain paths of files with secrets. Libraries of
+// this program read them.
 var secretVariables = []string{
 	"PGPASSFILE", "PGSSLKEY", "PGSERVICEFILE", "GOOGLE_APPLICATION_CREDENTIALS",
 	"OTEL_EXPORTER_OTLP_CLIENT_KEY", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
 }
 
-// SecretFiles returns the files with secrets that this process was given by flags and variables.
-// Tools may not access them. They need not exist.
+// SecretFiles returns the paths of files with secrets that flags and environment variables name.
+// Tools may not access these files. A path may not exist.
 func SecretFiles(flags *pflag.FlagSet) []string {
 	var paths []string
 	add := func(path string) {

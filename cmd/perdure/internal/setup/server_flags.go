@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// serverFlags returns the given flags of a command that say which server it uses. Another command with
+// serverFlags returns the flags of the command line that select the server. Another command with
 // these flags uses the same server.
 func serverFlags(flags *pflag.FlagSet) string {
 	text := ""

@@ -14,8 +14,8 @@ type UsageError struct {
 	Remedy  string // "" if there is none
 }
 
-// NewUsageError returns a UsageError. The parameter what is the problem, and do is the remedy; ""
-// means that there is none.
+// NewUsageError returns a UsageError. The parameter `what` is the problem, and `do` is the remedy,
+// or "" for none.
 func NewUsageError(what, do string) UsageError { return UsageError{Problem: what, Remedy: do} }
 
 func (e UsageError) Error() string {

@@ -36,7 +36,7 @@ func (v *TextView) appended(e perdure.Entry) error {
 	return v.Entry(e)
 }
 
-// workSection is the page's section of tasks, steps, signals and waits, as they happen.
+// workSection is the section of a page that shows tasks, steps, signals and waits when they happen.
 const workSection = "work"
 
 func (v *TextView) work(s Style, text string) {
@@ -49,7 +49,7 @@ func (v *TextView) Step(t *perdure.Task) { v.work(taskStyle(t), taskLine(t)) }
 
 // signal shows a signal that the run has received. For a react agent it shows signals only if the
 // option ShowSignals is set, and never a user message, because the view shows that as an entry. The
-// signal that stops a turn is shown by stopped.
+// signal that stops a turn is shown by the method stopped.
 func (v *TextView) signal(e client.Event) error {
 	var d struct {
 		Name  string          `json:"signalName"`
@@ -93,8 +93,8 @@ func (v *TextView) stopped(value json.RawMessage) error {
 	return v.p.err
 }
 
-// waiting shows what an agent waits for. If that is only tasks and questions, it shows nothing,
-// because their own events are shown.
+// waiting shows what an agent waits for. It shows nothing if the agent waits only for tasks and
+// questions, because those have events of their own.
 func (v *TextView) waiting(e client.Event) error {
 	var d struct {
 		Wait perdure.Wait `json:"wait"`

@@ -7,8 +7,8 @@ import (
 )
 
 // cleaner removes escape sequences and control characters from a text, so that output of a model or
-// a tool cannot control the terminal. A sequence may be split between two pieces. Other characters
-// become visible.
+// a tool cannot control the terminal. A sequence may be split between two pieces. Characters that
+// could deceive a reader are escaped.
 type cleaner struct {
 	state       cleanerState
 	escaper     visible.Escaper

@@ -68,8 +68,8 @@ func (v *TextView) Entry(e perdure.Entry) error {
 	return v.p.err
 }
 
-// compaction prints a divider for an entry that compacts the transcript. If whole is set, the entry's
-// summary follows the divider.
+// compaction prints a divider for an entry that compacts the transcript. If `whole` is set, the
+// entry's summary follows the divider.
 func (v *TextView) compaction(e perdure.Entry, whole bool) error {
 	c, err := fold.CompactionOf(&e)
 	if err != nil {

@@ -37,8 +37,8 @@ func (p *page) hanging(s Style, text string) {
 	}
 }
 
-// indented is like the method write, but puts a gutter at the start of each row. In a terminal, a
-// line that is too long continues in rows that have the gutter, too.
+// indented is like the method write, but begins each row with a gutter, also the rows into which it
+// wraps a line that is too long for the terminal.
 func (p *page) indented(g gutter, s Style, text string) {
 	width := p.width()
 	for piece := range strings.Lines(text) {
@@ -67,8 +67,8 @@ func (p *page) indented(g gutter, s Style, text string) {
 	}
 }
 
-// Indented writes lines that begin with an indentation. In a terminal, each row of a line that is too
-// long has it, too, so that no part of the text can pass for another line.
+// Indented writes lines that begin with an indentation. In a terminal, each row of a wrapped line
+// also begins with it, so that no part of the text can pass for another line.
 func (s *Screen) Indented(indentation, text string) error {
 	p := newPage(s)
 	p.indented(gutter{text: indentation}, StyleNone, Visible(text)+"\n")
@@ -84,7 +84,7 @@ func (p *page) begin(g gutter) {
 // tabStop is the distance of the tab stops of a terminal.
 const tabStop = 8
 
-// fitting splits a line into the part that fits into the current row and the remaining part. fits
+// fitting splits a line into the part that fits into the current row and the remaining part. `fits`
 // reports that all of the line fits.
 func (p *page) fitting(g gutter, line string, width int) (head, rest string, fits bool) {
 	line = withoutTabs(line, p.column)

@@ -37,7 +37,7 @@ func newPage(w *Screen) *page {
 	return &page{w: w, colour: wantsColour(w), width: w.Columns, beforeSection: func() {}}
 }
 
-// maxOpenText is the maximum number of bytes of an incomplete line that a frame shows.
+// maxOpenText is the maximum number of bytes of an incomplete line that a [Frame] shows.
 const maxOpenText = 16 << 10
 
 // Rows returns the height of the terminal, or 24 if it is unknown.
@@ -50,8 +50,8 @@ func (s *Screen) Rows() int {
 	return 24
 }
 
-// Columns returns the width of the terminal that output can use, or 0 if the screen is not a terminal or
-// cannot erase lines. Within a frame the last column stays free.
+// Columns returns the width of the terminal that output can use, or 0 if the screen is not a
+// terminal or cannot erase lines. While a [Frame] shows the output, the last column stays free.
 func (s *Screen) Columns() int {
 	f := s.file()
 	if f == nil || os.Getenv("TERM") == "dumb" {
@@ -94,8 +94,8 @@ func (p *page) section(kind string) {
 	p.current = kind
 }
 
-// block prepares the page for text of the log block seq: if the text before it comes from another
-// block, the new text begins a new line.
+// block prepares the page for text of the block of the log whose seq is `seq`. If the text before
+// comes from another block, the new text begins a new line.
 func (p *page) block(seq int64) {
 	if p.seq != seq {
 		p.seq = seq
@@ -139,7 +139,8 @@ func (p *page) styled(s Style, text string) string {
 	return look.Inline(true).Render(text)
 }
 
-// raw writes text that is already visible and may contain style sequences.
+// raw writes text that may contain style sequences. All other control characters in it are already
+// escaped.
 func (p *page) raw(text string) {
 	if text == "" {
 		return
@@ -178,8 +179,8 @@ func (p *page) capture(f func()) string {
 const EraseLine = "\r\x1b[2K"
 
 // suffixOf returns the end of a text: as many whole characters as fit into the given number of
-// bytes. The result cut reports whether text before them was left out. The cost does not grow with
-// the length of the text.
+// bytes. The result `cut` reports whether text before them was left out. The cost does not grow
+// with the length of the text.
 func suffixOf(text string, most int) (end string, cut bool) {
 	at := len(text) - most
 	if at <= 0 {

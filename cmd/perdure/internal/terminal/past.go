@@ -28,7 +28,8 @@ type Past struct {
 	Load func(e *perdure.Entry) error
 }
 
-// Past shows the newest entries of a conversation, as they were shown when they came. x is the run.
+// Past shows the newest entries of a conversation, in the form in which they were first shown. x is
+// the run.
 func (v *TextView) Past(x *perdure.Execution, p Past) error {
 	begin := beginOfPast(p.Entries)
 	shown, rows := len(p.Entries), []string(nil)
@@ -90,7 +91,7 @@ func (v *TextView) rowsOf(e perdure.Entry) ([]string, error) {
 	return strings.Split(text, "\n"), err
 }
 
-// writePast writes rows that were drawn, below a line with the numbers of omitted entries and rows.
+// writePast writes the rows, below a line with the numbers of omitted entries and rows.
 func (v *TextView) writePast(x *perdure.Execution, rows []string, earlier, cut int) {
 	var left []string
 	switch {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// ProgressLine is a line on standard error that shows how far a command is. In a terminal each update
-// overwrites the line; in another output updates are separate lines, and fewer.
+// ProgressLine is a line on standard error that shows how far a command is. In a terminal each
+// update overwrites the line; in another output each update is a separate line, and there are fewer
+// updates.
 type ProgressLine struct {
 	out  *Screen
 	over bool

@@ -32,7 +32,8 @@ func newProse(p *page) *prose {
 	return w
 }
 
-// write appends streamed text to the markdown. seq is the seq of the log block that the text belongs to.
+// write appends streamed text to the markdown. `seq` is the seq of the block of the log to which
+// the text belongs.
 func (w *prose) write(seq int64, text string) {
 	if w.p.current != proseSection {
 		w.begun = false
@@ -45,8 +46,8 @@ func (w *prose) write(seq int64, text string) {
 // flush formats the incomplete block of markdown, because other output follows it on the screen.
 func (w *prose) flush() { w.buffer.Flush() }
 
-// block writes a complete block of markdown: formatted, or as plain text if plain is set because the block
-// exceeds the limits of formatting.
+// block writes a complete block of markdown: formatted, or as plain text if `plain` is set, because
+// the block exceeds the limits of formatting.
 func (w *prose) block(source string, plain bool) {
 	text := strings.Trim(source, "\n")
 	if !plain {

@@ -114,8 +114,8 @@ func callLines(tool string, arguments []byte) (lines []detailLine, ok bool) {
 	return lines, ok
 }
 
-// changeLines returns a change of a text as a diff. Lines that stay at its beginning and at its end are
-// context.
+// changeLines returns a change of a text as a diff. Equal lines at the beginning and at the end of
+// the text are context.
 func changeLines(old, new string) []detailLine {
 	var before, after []detailLine
 	if strings.HasSuffix(old, "\n") == strings.HasSuffix(new, "\n") { // else the last lines differ

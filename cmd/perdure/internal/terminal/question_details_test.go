@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// detailsText returns the printed details of a question that asks whether the tool may be called. exact is
-// the field Exact of those details.
+// detailsText returns the printed details of a question that asks whether the tool may be called.
+// `exact` is the field Exact of those details.
 func detailsText(t *testing.T, tool, details string) (text string, exact bool) {
 	t.Helper()
 	q := &perdure.Question{QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: tool}}

@@ -18,8 +18,8 @@ import (
 )
 
 // Screen is an output of a command: standard output or standard error. All output goes through it.
-// Write makes control sequences visible, so that text from others cannot control the terminal. It
-// is safe for concurrent use: log lines come from other goroutines than the command's own.
+// Write makes control sequences visible, so that text from others cannot control the terminal. A
+// Screen is safe for concurrent use: log lines come from other goroutines than the command's own.
 type Screen struct {
 	w io.Writer
 
@@ -31,10 +31,10 @@ type Screen struct {
 	framed  atomic.Bool   // frame is set; mu is not needed to read it
 }
 
-// Frame is something that draws on the terminal below the output of screens, and shows that output above
-// itself. After each row of output it may erase the rest of the row. Because that would erase the last
-// character of a full row, rows end one column before the edge. Text without a line end is shown until it
-// is complete, or until [EraseLine] erases it.
+// Frame draws on the terminal, for example an input line, and shows the output of screens above
+// what it draws. After each row of output it may erase the rest of the row. Because that would
+// erase the last character of a full row, rows end one column before the edge. Text without a line
+// end is shown until it is complete, or until [EraseLine] erases it.
 type Frame interface {
 	io.Writer
 	// SetOpen shows an incomplete text, of one or more lines, until the next write.
@@ -47,8 +47,8 @@ type Streams struct {
 	Stdout, Stderr *Screen
 }
 
-// Redirect makes f show all output of those screens that are terminals, until restore is called. The
-// screens still count as terminals.
+// Redirect makes f show all output of those screens that are terminals, until the returned function
+// `restore` is called. The screens still count as terminals.
 func (s Streams) Redirect(f Frame) (restore func()) {
 	for _, one := range []*Screen{s.Stdout, s.Stderr} {
 		if IsTerminal(one) {
@@ -141,8 +141,8 @@ func unfinished(text []byte) int {
 	return 0
 }
 
-// Linef writes one or more lines. Each text among args is reduced to one line, so that a name with a line
-// end cannot look like another line of output.
+// Linef writes one or more lines. Each text in `args` is reduced to one line, so that a name with a
+// line end cannot look like another line of output.
 func (s *Screen) Linef(format string, args ...any) error {
 	_, err := fmt.Fprintf(s, format+"\n", InlineArgs(args)...)
 	return err

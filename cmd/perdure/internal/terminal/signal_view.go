@@ -44,7 +44,7 @@ func (v *TextView) Signals(s Signals) {
 	}
 }
 
-// signalValue returns the beginning of a value in one line, "" for null. leftOut is the size of a
+// signalValue returns the beginning of a value in one line, "" for null. `leftOut` is the size of a
 // value that the server left out.
 func signalValue(value json.RawMessage, leftOut int64, local bool) string {
 	const most = 400

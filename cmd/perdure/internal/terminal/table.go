@@ -19,7 +19,8 @@ type Column struct {
 	Head string
 	// Omit is the order in which columns are omitted: the highest first, 0 never.
 	Omit int
-	// Cut allows the column to end in "…". At most one column, the last one, may have it.
+	// Cut allows the texts of the column to be cut, with "…" at the end. Only the last column may
+	// have it.
 	Cut bool
 	// Least is the minimum width of a column that may be cut, as long as other columns can be omitted
 	// instead; 0 means minCutWidth.

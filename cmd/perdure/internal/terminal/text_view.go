@@ -20,8 +20,8 @@ type TextView struct {
 	p           *page
 	// prose formats the model's text in a terminal; nil elsewhere.
 	prose *prose
-	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only if
-	// another client has sent it.
+	// ShowUserMessages shows the user's messages, as the command perdure tail does. perdure run and
+	// perdure resume show a message only if another client has sent it.
 	ShowUserMessages bool
 	// Results says how much of a tool's result is shown if the view has not shown the tool's output.
 	Results ResultLimit

@@ -12,14 +12,15 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// shown returns what a view prints for a log. Each line of the parameter log has the type and the data of
-// one event. The events are a second apart.
+// shown returns what a view prints for a log. Each line of the parameter `log` has the type and the
+// data of one event. The events are a second apart.
 func shown(t *testing.T, log string) string {
 	t.Helper()
 	return shownOf(t, "", log)
 }
 
-// shownOf is like shown, for a run of the given kind. If kind is not empty, the view also shows signals.
+// shownOf is like shown, for a run of the given kind. If `kind` is not empty, the view also shows
+// signals.
 func shownOf(t *testing.T, kind, log string) string {
 	t.Helper()
 	var out bytes.Buffer

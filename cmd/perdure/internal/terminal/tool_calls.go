@@ -263,8 +263,8 @@ func (t *toolCallView) verdict(c *toolCall, s Style, mark, why string) {
 
 func (c *toolCall) title() string { return strings.TrimSpace(c.name + " " + c.args) }
 
-// body shows a result: a change completely, any other result only in its first lines, unless limit says
-// otherwise.
+// body shows a result: a change completely, any other result only in its first lines, unless the
+// field `limit` says otherwise.
 func (t *toolCallView) body(lines []string, isError bool) {
 	if len(lines) == 0 {
 		return

@@ -50,7 +50,7 @@ func (v *TextView) Work(w Work) {
 	}
 }
 
-// Input shows the input of an agent; nothing if it is null. local reports that the run is LOCAL.
+// Input shows the input of an agent; nothing if it is null. `local` reports that the run is LOCAL.
 func (v *TextView) Input(input json.RawMessage, local bool) {
 	if len(input) == 0 || string(input) == "null" {
 		return

@@ -105,9 +105,9 @@ func (f Filler) fillSlice(v reflect.Value, depth int) {
 	}
 }
 
-// known fills a value of a type that needs a special form, such as an id or a time. It reports whether
-// v has such a type. Only JSON and maps may stay zero. Other values may be elements of a list, which
-// must not be zero.
+// known fills a value of a type that needs a special form, such as an id or a time. It reports
+// whether v has such a type. It leaves only JSON and maps zero: other values may be elements of a
+// list, and those must not be zero.
 func (f Filler) known(v reflect.Value) bool {
 	switch v.Interface().(type) {
 	case uuid.UUID:

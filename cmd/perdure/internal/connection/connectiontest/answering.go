@@ -11,7 +11,7 @@ import (
 )
 
 // Answering returns a client of a server that answers each request with the result of the function
-// answer.
+// `answer`.
 func Answering(t *testing.T, answer func(*http.Request) any) *client.Client {
 	t.Helper()
 	return AnsweringStatus(t, func(r *http.Request) (int, any) { return http.StatusOK, answer(r) })

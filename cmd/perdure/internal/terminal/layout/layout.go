@@ -27,13 +27,14 @@ type layout struct {
 	colour bool
 }
 
-// Markdown returns markdown formatted for a width in columns, with styles if colour is set.
+// Markdown returns markdown formatted for a width in columns, with styles if `colour` is set.
 func Markdown(source string, width int, colour bool) string {
 	l := &layout{[]byte(source), colour}
 	return l.blocks(proseParser.Parse(text.NewReader(l.source)), width, "\n\n")
 }
 
-// blocks formats the blocks inside a block, and joins them. The parameter between is the separator.
+// blocks formats the blocks inside a block, and joins them. The parameter `between` is the
+// separator.
 func (l *layout) blocks(in ast.Node, width int, between string) string {
 	if width < minProseWidth {
 		return l.plain(in)
@@ -124,8 +125,8 @@ func indented(prefix, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapped breaks a styled text into lines of at most width columns. Styles that cross a line break are
-// ended and begun again there.
+// wrapped breaks a styled text into lines of at most `width` columns. Styles that cross a line
+// break are ended and begun again there.
 func wrapped(text string, width int) string {
 	lines := strings.Split(lipgloss.Wrap(text, width, ""), "\n")
 	for i, line := range lines {

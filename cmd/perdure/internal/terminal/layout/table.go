@@ -12,8 +12,9 @@ import (
 // minColumnWidth is the minimum width of the text in a column of a table.
 const minColumnWidth = 3
 
-// table formats a table. The table is as wide as its content, but at most width: if needed, the text in the
-// widest columns is wrapped. A table with too many columns for that is returned without formatting.
+// table formats a table. The table is as wide as its content, but not wider than `width`: if
+// needed, the text in the widest columns is wrapped. A table with too many columns for that is
+// returned without formatting.
 func (l *layout) table(table *extast.Table, width int) string {
 	var rows [][]string
 	for row := table.FirstChild(); row != nil; row = row.NextSibling() {

@@ -44,12 +44,12 @@ func Unsafe(printed string) rune {
 	return -1
 }
 
-// Outputs returns output functions by name. Each function prints to out, as JSON or for people, a
-// value that has the text in every field.
+// Outputs returns output functions by name. Each function prints a value that has the text in every
+// field to `out`, as JSON or for people.
 type Outputs func(out io.Writer, asJSON bool, text string) map[string]func() error
 
 // Check fails the test if an output contains a text that controls the terminal. It also fails the
-// test if an output function prints nothing, unless mayBeEmpty has its name.
+// test if an output function prints nothing, unless `mayBeEmpty` contains its name.
 func Check(t *testing.T, of Outputs, mayBeEmpty ...string) {
 	t.Helper()
 	for _, text := range Escapes {
