@@ -16,8 +16,7 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
-	// StopTask contains ids from CancelTask. The text that these tasks have streamed remains in the
-	// log.
+	// StopTask lists those ids of CancelTask whose streamed text remains in the log.
 	StopTask []uuid.UUID
 	// Questions are the questions to ask. A question whose key is already stored is not asked again.
 	// Withdraw contains ids of questions that need no answer any more. Each of them that is still
@@ -36,9 +35,9 @@ type Commit struct {
 	// WaitChoices records which alternative was met in each wait for one of several conditions. A function
 	// that is entered again reads this record.
 	WaitChoices []WaitChoice
-	// Retained is set if the commit suspends the execution and the worker parks the goroutine. That
-	// worker then has the first claim on the execution. The claim holds only data that the worker
-	// does not have yet. Nil means that the worker does not park the goroutine.
+	// Retained is set if the commit suspends the execution and the worker parks the goroutine. It
+	// describes the data that the worker keeps, so that the next claim holds only newer data. That
+	// worker then has the first claim on the execution.
 	Retained *RetainedState
 }
 
@@ -134,7 +133,7 @@ type CommitReply struct {
 	// outcome is OutcomeSuspend, the wait was already met. If it is false although the outcome is
 	// OutcomeComplete, pending signals prevent the end of the execution.
 	Suspended bool
-	// Signals are the pending signals that match the commit's wait or the names in Outcome.Unless.
+	// Tasks are the tasks that the commit or its wait names, as far as they ended before the commit.
 	Signals []Signal
 	// Tasks are the tasks that the commit or its wait names and that had already ended before the
 	// commit.
@@ -151,8 +150,8 @@ type CommitReply struct {
 	Adopted map[uuid.UUID]uuid.UUID
 	// At is the store's time of the commit. The entries have it as their creation time.
 	At Time
-	// Wait is set if the outcome is OutcomeSuspend and its wait was already met. In this copy of the
-	// wait, Met is set on each node that is met.
+	// Wait is set if the outcome is OutcomeSuspend and its wait was already met. It is a copy of that
+	// wait, in which Met is set on each node that is met.
 	Wait *Wait
 	// RecordsSinceCheckpoint is the number of steps and tasks stored since the newest checkpoint.
 	RecordsSinceCheckpoint int64

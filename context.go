@@ -45,9 +45,9 @@ type LeftOut struct {
 // LeftOutByCompaction is the value of LeftOut.Why.
 const LeftOutByCompaction = "compaction"
 
-// ContextOf returns the context of a path. The path is in order, and begins at the root or at any
-// entry before the newest compaction's Pinned and KeepFrom. The context depends only on the path,
-// so each attempt of a model call and each reader gets the same context:
+// ContextOf returns the context of a path. The path is in order. It may begin after the root, but not
+// after the entries that the newest compaction names in Pinned and KeepFrom. The context depends only
+// on the path, so each attempt of a model call and each reader gets the same context:
 //
 //   - Without a compaction, the context is the path.
 //   - With compactions, the newest one applies. The context is its pinned entries, the compaction

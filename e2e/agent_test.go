@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// testEngine is an engine with its own store, and workers.
+// testEngine is an engine with workers and a store of its own.
 type testEngine struct {
 	t      *testing.T
 	engine *engine.Engine

@@ -43,8 +43,8 @@ type usage struct {
 
 func tokens(in, out int) usage { return usage{Input: in, Output: out, Total: in + out} }
 
-// fixture is a turn with its conditions: the number of earlier answers, and words in the user's
-// last message.
+// fixture is a turn with the conditions under which it is returned: the number of earlier answers,
+// and words in the user's last message.
 type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`
@@ -151,7 +151,7 @@ type promptMessage struct {
 	} `json:"tool_calls,omitempty"`
 }
 
-// text returns the message's text, from a string or a list of parts.
+// text returns the message's text. The content is a string or a list of parts.
 func (m promptMessage) text() string {
 	switch content := m.Content.(type) {
 	case string:

@@ -26,7 +26,8 @@ import (
 	"unsafe"
 )
 
-// offset is that of the clock, in nanoseconds, in memory shared with who sets it.
+// offset points to the offset of the clock in nanoseconds. The memory is shared with the test that
+// sets it.
 var offset = sharedOffset()
 
 func sharedOffset() *int64 {
@@ -59,11 +60,11 @@ func moved(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// movableProgram builds the real program with a changed standard library. The wall clock of this
-// program can be set from outside, as an administrator or a time server sets a machine's clock. Its
-// monotonic clock, its timers and the project's code are unchanged. The change is necessary because
-// Linux has no separate wall clock for a single process, and because Go reads the clock without a
-// library that could be preloaded.
+// movableProgram builds the real program with a changed standard library. A test can set the wall
+// clock of this program, as an administrator or a time server sets a machine's clock. Its monotonic
+// clock, its timers and the project's code are unchanged. The change is necessary because Linux has
+// no separate wall clock for a single process, and because Go reads the clock without a library that
+// could be preloaded.
 func movableProgram(t *testing.T) string {
 	t.Helper()
 	path, err := buildMovable()
@@ -107,8 +108,8 @@ var buildMovable = sync.OnceValues(func() (string, error) {
 	return buildAs("perdure-movable", "-overlay", file)
 })
 
-// newClock creates the file of a process's clock with offset 0, and returns the variable that names
-// it.
+// newClock creates the clock file of a process, with offset 0. It returns the environment variable,
+// as NAME=value, that names the file.
 func newClock(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.WriteFile(path, make([]byte, 8), 0o600); err != nil {

@@ -196,8 +196,8 @@ func (f *fleet) newWorker(i int) *member {
 	return m
 }
 
-// start launches a member for the first time. The words in the parameter by are put before its
-// command line.
+// start launches a member for the first time. The parameter by is a command that runs the member,
+// such as nsenter with its arguments; it may be empty.
 func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")

@@ -137,8 +137,8 @@ func endure(t *testing.T, size chaosSize) {
 	conclude(t, &report, f.root)
 }
 
-// plainServers decides, for each server, whether its store runs without optimizations. One half of
-// all seeds switches them off for a given server.
+// plainServers decides, for each server, whether its store runs without optimizations. Each server
+// runs without them for half of all seeds.
 func plainServers(seed uint64, servers int) []bool {
 	plain := make([]bool, servers)
 	for i := range plain {
@@ -147,8 +147,8 @@ func plainServers(seed uint64, servers int) []bool {
 	return plain
 }
 
-// disk returns the size in bytes of the volume for the database. The volume is three times as large
-// as the database that a test writes.
+// disk returns the size in bytes of the volume for the database. It is three times the size of the
+// database that a test writes.
 func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
 
 // changed returns the size with changes that environment variables request.

@@ -22,8 +22,8 @@ type clientCase struct {
 	URL string `json:"url"`
 	Key string `json:"key"`
 
-	// script is the name of the model's script in clientScripts. If reads is true, the case uses a
-	// definition with the tool read-file, whose model plays that script.
+	// script is the name of the model's script in clientScripts. If the field reads is true, the case
+	// uses a definition with the tool read-file, whose model plays that script.
 	script string
 	reads  bool
 	// calls is the expected number of model calls; 0 skips the check.
@@ -46,7 +46,7 @@ type observation struct {
 	Cuts   []cutObservation `json:"cuts"`
 }
 
-// cutObservation is what a client observed of a conversation whose streams were each cut after N
+// cutObservation is what a client observed of a conversation in which each stream was cut after N
 // events.
 type cutObservation struct {
 	N       int      `json:"n"`
@@ -55,8 +55,8 @@ type cutObservation struct {
 	Resumed int      `json:"resumed"` // number of streams that were resumed
 }
 
-// maxCuts is the maximum number of times that a conversation is repeated, each time with a later
-// cut. Usually the client stops earlier: when no stream is long enough to be cut.
+// maxCuts is the maximum number of times that a conversation is repeated, each time with a later cut.
+// The client stops earlier if no stream is long enough to be cut.
 const maxCuts = 200
 
 // cutURL returns the base URL at which the proxy cuts streams after n events. The client scripts build
@@ -132,8 +132,7 @@ func tenTurns() string {
 // dot is a PNG of one pixel.
 const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// clientCases returns the cases. A client runs a case if the field only of the case is empty or
-// contains the client's name.
+// clientCases returns the cases of all clients.
 func clientCases() []clientCase {
 	var all []clientCase
 	for _, mode := range []string{"default", "stateless", "stateful", "conversation", "session"} {

@@ -222,7 +222,8 @@ func (s *deployment) say(id uuid.UUID, text string) {
 	s.sayAs(id, text, text)
 }
 
-// sayAs is like say, with a separate id for the message. The id of say's message is its text.
+// sayAs is like say, but the caller chooses the id of the message. The method say uses the text as
+// the id.
 func (s *deployment) sayAs(id uuid.UUID, name, text string) {
 	s.t.Helper()
 	message := client.UserMessage(text)

@@ -152,8 +152,8 @@ func (s *deployment) killOne(random *rand.Rand) kill {
 	return k
 }
 
-// sameLog checks that the seqs of the log have no gaps. It also checks that a client that followed the
-// log through all kills has the same events as one that reads it now.
+// sameLog checks that the seqs of the log have no gaps. It also checks that a client that followed
+// the log through all kills has the same events as a client that reads the log now.
 func (s *deployment) sameLog(f *follower, id uuid.UUID) []event {
 	s.t.Helper()
 	followed, err := fold(f.all(s.t))

@@ -27,8 +27,8 @@ turn
   text That is all.
 `
 
-// asked waits until the run asks a question, and returns the question as clients see it. If shown is
-// set, the question must have its content.
+// asked waits until the run asks a question, and returns the question as clients see it. If the
+// parameter shown is true, clients must see the question's content.
 func (s *deployment) asked(id uuid.UUID, shown bool) *perdure.Question {
 	s.t.Helper()
 	var q *perdure.Question

@@ -363,7 +363,7 @@ func samePages(t *testing.T, what string, want, got []client.Event) {
 }
 
 // withoutEntries returns a copy of events in which events about entries have no data, because their
-// data depends on the mode.
+// data differs between LOCAL and REMOTE runs.
 func withoutEntries(events []client.Event) []client.Event {
 	places := slices.Clone(events)
 	for i, e := range places {
@@ -374,8 +374,8 @@ func withoutEntries(events []client.Event) []client.Event {
 	return places
 }
 
-// sameReading checks that a client that followed a log has the same events as one that reads it
-// now.
+// sameReading checks that a client that followed a log has the same events as a client that reads the
+// log now.
 func sameReading(t *testing.T, followed, paged []client.Event) {
 	t.Helper()
 	one, wrong := fold(withHeads(followed))

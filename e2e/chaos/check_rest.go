@@ -49,8 +49,9 @@ func (c *check) signals() {
 	}
 }
 
-// models checks the requests to the model: each turn was requested at most as often as its task was
-// attempted. All attempts must have the same prompt, which must begin with the prompt of the turn before.
+// models checks the requests to the model. Each turn was requested at most as often as its task was
+// attempted. All attempts of a turn must have the same prompt, which must begin with the prompt of
+// the previous turn.
 func (c *check) models() {
 	attempts, ends := map[string]int{}, map[string]int{}
 	for _, t := range c.order {

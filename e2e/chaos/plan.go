@@ -64,7 +64,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// Size says how long a plan is, and how long its faults last.
+// Size says how many faults a plan has, and how long they last.
 type Size struct {
 	Servers, Workers int
 	// Kinds are the kinds of faults in the plan. Each occurs once before any occurs a second time.
@@ -92,7 +92,7 @@ func Plan(random *rand.Rand, size Size) []Fault {
 		}
 		f := size.fault(random, deck[0])
 		deck = deck[1:]
-		// Faults of the same target follow one another; faults of different targets may overlap.
+		// Faults of the same place do not overlap; faults of different places may.
 		f.At = max(at, busy[f.Place()])
 		busy[f.Place()] = f.At + f.For + size.Gap/2
 		plan = append(plan, f)
