@@ -56,8 +56,8 @@ type Entry struct {
 }
 
 // MarshalJSON writes every member, with null for an empty one, except contentBytes and contentSha256,
-// which it writes only if they are set. It copies content and metadata unchanged, because encoding/json
-// validates the output of a Marshaler.
+// which it writes only if they are set. It does not validate content and metadata, because
+// encoding/json validates the output of a Marshaler.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return e.AppendJSON(make([]byte, 0, 512+len(e.Content)+len(e.Metadata)))
 }

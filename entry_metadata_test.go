@@ -39,9 +39,9 @@ func TestFoldedMetadataComesBack(t *testing.T) {
 	}
 }
 
-// TestExtractMetadataFromEqualsExtractMetadata checks that ExtractMetadataFrom has the same result as ExtractMetadata. If the reader fails,
-// its content before the error is passed on, and then the error. Metadata over 1 MiB is an internal
-// error.
+// TestExtractMetadataFromEqualsExtractMetadata checks that ExtractMetadataFrom has the same result as
+// ExtractMetadata. If the reader fails, the content before the error is passed on, and then the
+// error. Metadata over 1 MiB is an internal error.
 func TestExtractMetadataFromEqualsExtractMetadata(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	for _, e := range []Entry{

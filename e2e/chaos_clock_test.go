@@ -26,8 +26,7 @@ import (
 	"unsafe"
 )
 
-// offset points to the offset of the clock in nanoseconds. The memory is shared with the test that
-// sets it.
+// offset is that of the clock, in nanoseconds, in memory shared with who sets it.
 var offset = sharedOffset()
 
 func sharedOffset() *int64 {

@@ -139,8 +139,8 @@ type route struct {
 
 var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
-// pass asks the provider of a station a question with an image, answers its tool calls, and reads the
-// answer to its end.
+// pass sends a question with an image to the station's provider, answers the provider's tool calls,
+// and reads the final answer to its end.
 func (r *route) pass(s station, question string) {
 	r.t.Helper()
 	r.messages = append(r.messages, perdure.Message{

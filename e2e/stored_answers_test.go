@@ -87,9 +87,9 @@ func newAnswerDeployment(t *testing.T) *answerDeployment {
 	return a
 }
 
-// round kills the worker while its disk has complete answers that the server has not acknowledged.
-// The function outage makes the server unable to acknowledge, until the function over that it
-// returns is called. round checks that the runs end without another model call.
+// round kills the worker while its disk has complete answers that the server has not acknowledged,
+// and checks that the runs end without another model call. The parameter outage keeps the server from
+// acknowledging; the function that it returns ends the outage.
 func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestOneTraceAcrossSIGKILL kills a worker during a model call, and another worker continues. It checks
-// that the spans of the client, the server and both workers form one trace. Calls of the model and the
-// tool have OpenTelemetry's attributes. The server counts the lost lease, and a worker's own port
-// reports its work.
+// TestOneTraceAcrossSIGKILL kills a worker during a model call, and another worker continues. It
+// checks that the spans of the client, the server and both workers form one trace. The spans of model
+// and tool calls have OpenTelemetry's attributes. The server's metrics count the lost lease, and each
+// worker's own metrics count its work.
 func TestOneTraceAcrossSIGKILL(t *testing.T) {
 	spans := newCollector(t)
 	ask, hang, done := llmtest.Answer{

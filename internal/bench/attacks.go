@@ -21,8 +21,8 @@ import (
 // allow.
 const checkedKind = "hostile-checked"
 
-// attacks has the most expensive requests that an admin of an org can send. The number of each attack says
-// how many of its requests run at the same time.
+// attacks has the most expensive requests that an admin of an org can send, each with the number of
+// requests that run at the same time.
 var attacks = map[string]attack{
 	"starts":   {32, start},
 	"signals":  {32, noise},
@@ -50,7 +50,7 @@ func (a *attacker) waiter() *worker.Worker {
 	return w
 }
 
-// start starts an execution. The worker that waiter returns claims the execution and suspends it.
+// start starts an execution. The attacker's own worker claims the execution and suspends it.
 func start(ctx context.Context, a *attacker) error {
 	_, err := a.api.Start(ctx, client.StartRequest{
 		Kind: waitKind, Input: json.RawMessage(`{}`), Metadata: json.RawMessage(fmt.Sprintf(`{"n":"%d"}`, a.next())),

@@ -103,9 +103,9 @@ func checkRan(t *testing.T, report *Report, name, worker string) {
 	}
 }
 
-// TestLateWorkloadIsRepeated checks that a workload is repeated with more time if its first chunk
-// came before all readers were connected. It is run at most lateTries times, and not again after
-// another error.
+// TestLateWorkloadIsRepeated checks that a workload is repeated with more time if its first chunk was
+// sent before all readers were connected. The workload runs at most lateTries times, and is not
+// repeated after any other error.
 func TestLateWorkloadIsRepeated(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {

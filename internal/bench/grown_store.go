@@ -293,9 +293,9 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	}
 }
 
-// again starts a run, and restarts the server with its worker while the run waits for a signal. It
-// measures the time from the signal until the new worker, whose caches are empty, has brought the
-// run to the place where it waited.
+// again starts a run that waits for a signal, restarts the server with its worker, and sends the
+// signal. It measures the time until the new worker, whose caches are empty, has brought the run to
+// the place where it waited.
 func (s *grownStore) again(in grownRunInput, what string) (uuid.UUID, error) {
 	id, err := s.agent(grownRunKind, in)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Hostile is the experiment that measures by how much an org that attacks the server slows down the other
-// orgs.
+// Hostile is the experiment that measures how much an attacking org slows down the other orgs.
 type Hostile struct {
 	Stores  []string      // values as in Config.Stores
 	Attacks []string      // names from [Attacks]; empty means all, at the same time

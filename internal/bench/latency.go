@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Latency measures the time of a chunk from the provider to a reader. Many executions stream at the
-// same time, each with one reader.
+// Latency measures how long a chunk takes from the provider to a reader. Many executions stream at
+// the same time, each to one reader.
 type Latency struct {
 	Streams []int         // numbers of streams; one run per number
 	Workers []string      // places of the worker: inprocess, grpc

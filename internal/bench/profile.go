@@ -51,7 +51,7 @@ func processVerbs() map[string]handler {
 // cpuProfile is the CPU profile of this process.
 type cpuProfile struct{ file *os.File }
 
-// to starts a CPU profile that is written to the file at path. If path is "", it stops the profile.
+// to starts a CPU profile that is written to a file, or stops the running profile if the path is "".
 func (p *cpuProfile) to(path string) (err error) {
 	if path == "" {
 		pprof.StopCPUProfile()
