@@ -41,7 +41,7 @@ func histogram(of metrics.Sample) (bounds []time.Duration, counts []uint64) {
 	return bounds, counts
 }
 
-// within describes the scheduling since an earlier measurement; d is the time between the two.
+// within describes the scheduling since an earlier measurement; d is the time since then.
 func (s schedulerStats) within(before schedulerStats, d time.Duration) string {
 	stopped := since(s.Stopped, before.Stopped)
 	waits := since(s.Counts, before.Counts)

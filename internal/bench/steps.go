@@ -63,7 +63,7 @@ func (b *bench) on(ctx context.Context, spec deploymentSpec, do func(s *deployme
 	return errors.Join(do(s), end())
 }
 
-// stepsOf runs one agent with n steps or tasks, and returns the time of each.
+// stepsOf runs one agent with n steps or n tasks, and returns how long each took.
 func (s *deployment) stepsOf(what string, n int) ([]time.Duration, error) {
 	id, err := s.agent(stepsKind, stepsInputOf(what, n, ""))
 	if err != nil {
@@ -89,8 +89,8 @@ func stepsInputOf(what string, n int, gates string) stepsInput {
 	return in
 }
 
-// perThousand adds to f the CPU time per thousand operations. n is the number of operations between the
-// two measurements.
+// perThousand adds to f the CPU time per thousand operations, from the measurements before and after
+// n operations.
 func (s *deployment) perThousand(f *Figures, before, after cost, n int) {
 	ours, postgres := s.cpu(before, after)
 	f.add("CPU s/1000", ours.Seconds()*1000/float64(n))
@@ -184,8 +184,8 @@ func (b *bench) startsAndSteps(s *deployment, what string, agents, n int) error 
 	return nil
 }
 
-// runTogether runs agents that begin their steps at the same time. If starts is set, each agent
-// begins when it is started, and the time includes the starts.
+// runTogether runs agents that begin their steps at the same time. If the parameter `starts` is true,
+// each agent instead begins as soon as it is started, and the measured time includes the starts.
 func (s *deployment) runTogether(gates, what string, agents, n int, starts bool) (r burst, err error) {
 	var began time.Time
 	open := func() error { return s.worker.ask("open", workerArgs{Name: gates + what}, &began) }

@@ -37,12 +37,11 @@ type Page struct {
 	Content []byte
 	Empty   bool
 	Next    int64 // the position at the end of Content
-	// Mark distinguishes this page from other content that had, or will have, the same positions.
-	// It is "" if the content of the stream never changes.
+	// Mark distinguishes this page from other content at the same positions, before or after a change
+	// of the stream. It is "" if the content of the stream never changes.
 	Mark string
-	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. If
-	// a reader sends a different check, the reader's offset belongs to other content than the
-	// stream has.
+	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. A
+	// reader that sends a different check has an offset of content that the stream no longer has.
 	Check uint64
 	// UpToDate reports that the stream had no content after the page when the page was read.
 	// Closed reports that no content can ever follow.

@@ -67,8 +67,8 @@ func noPath(path string) error {
 	return nil
 }
 
-// checkName refuses a name that cannot be stored and returned unchanged. The parameter what says in
-// the error what the name is for.
+// checkName refuses a name that cannot be stored and returned unchanged. The parameter `what` is the
+// name of the field in the error.
 func checkName(what, name string) error {
 	if len(name) > nameLimit || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return perdure.FieldErrorf(what, "must be text of up to %d bytes", nameLimit)

@@ -192,8 +192,8 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 	}
 }
 
-// TestLostAttemptLeavesTheOtherTries checks that a lost attempt does not reduce the number of tries
-// that the task has left.
+// TestLostAttemptLeavesTheOtherTries checks that a lost attempt does not count toward the limit of
+// tries of its task.
 func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

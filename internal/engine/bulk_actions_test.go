@@ -214,8 +214,8 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
-// TestBulkActionSurvivesKills checks a bulk action of which one write fails, loses its reply or is
-// made twice. Another server continues the action. Each execution is handled exactly once.
+// TestBulkActionSurvivesKills checks a bulk action in which one write fails, loses its reply or
+// happens twice. Another server continues the action, and each execution is handled exactly once.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// These are limits of the crash guard: the numbers of panics and of lost workers in a row that fail
-// an execution, and the longest pause before the next claim.
+// These are limits of the crash guard: how many panics in a row, and how many lost workers in a row,
+// fail an execution, and the longest pause before the next claim.
 const (
 	panicsToFail, lossesToFail = 3, 10
 	maxPause                   = time.Minute
@@ -120,7 +120,7 @@ func TestThreePanicsFail(t *testing.T) {
 }
 
 // TestCheckpointForgivesNothing checks that checkpoints do not reduce the scores, because an agent
-// that repeats "checkpoint, then break" makes no progress. A suspend reduces them by 1.
+// that repeats "checkpoint, then break" makes no progress. A suspend reduces each score by 1.
 func TestCheckpointForgivesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		code  perdure.Code

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// appending is the maximum number of executions whose frames one call of appendFrames stores at the
-// same time. It is twice the capacity of a transaction, so that one transaction can collect
+// appending is the maximum number of executions for which one call of appendFrames stores frames at
+// the same time. It is twice the capacity of a transaction, so that one transaction can collect
 // commands while another commits.
 const appending = 512
 

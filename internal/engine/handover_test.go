@@ -203,7 +203,7 @@ func (g *gated) Together(ctx context.Context, read func(store.ClaimReader) error
 }
 
 // TestPollThatEndsTakesAlongWhatIsHandedOver checks that a poll that is cancelled during a handover
-// waits for the claim and returns it. If no worker uses the claim, it ends when its lease expires.
+// waits for the claim and returns it.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -344,9 +344,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks a task that ends on another worker than the one
-// that keeps the execution's goroutine. The poll of the worker with the goroutine returns the claim
-// of the execution, which contains the task's input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks a task that runs on another worker than the one
+// that has parked the execution's goroutine. The poll of the worker with the goroutine returns the
+// claim of the execution, which contains the task's input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -376,8 +376,8 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	})
 }
 
-// TestLocalIsHandedToItsHome checks that a LOCAL execution is handed over only to its home, the
-// worker that stores its contents, and only if the poll says that the worker has a store.
+// TestLocalIsHandedToItsHome checks that a LOCAL execution is handed over only to its home worker,
+// and only if the poll says that the worker has a store.
 func TestLocalIsHandedToItsHome(t *testing.T) {
 	for name, c := range map[string]struct {
 		poll func(b *bench) perdure.Poll

@@ -56,9 +56,9 @@ func TestEveryInputHasAResponse(t *testing.T) {
 }
 
 // TestSteeringInputsJoinTheRunningResponse checks two inputs that arrive during a response. The
-// commit that takes an input also says to which response the input belongs. If it names the running
-// response, the input joins that response. If it names the input's own response id, the input
-// begins another response.
+// commit that takes an input also says to which response the input belongs. If the commit names the
+// running response, the input joins that response. If it names the id that the input itself has for a
+// response, the input begins a new response.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -154,9 +154,8 @@ func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b.wantCode(start(org, perdure.EntryRef{ExecutionID: uuid.New(), EntryID: at}), perdure.NotFound)
 }
 
-// TestCancelOfAResponseIsForThatOne checks that the cancel of a response has an effect only if that
-// response is the current one. The cancel of a response that has ended or has not begun changes
-// nothing.
+// TestCancelOfAResponseIsForThatOne checks that the cancel of a response has an effect only while
+// that response is the current one.
 func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 	for name, taken := range map[string]func(h *holder){
 		"nobody has taken the message":           func(*holder) {},
@@ -195,8 +194,8 @@ func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 }
 
 // TestAWaitForAMessageThatIsThereBeginsItsResponse checks a message that arrived during a response
-// and did not join it. When the agent then waits for a message, this pending message begins the
-// next response.
+// without joining it. When the agent next waits for a message, the pending message begins the next
+// response.
 func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

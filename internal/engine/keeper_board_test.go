@@ -37,8 +37,8 @@ func TestDiscardsOfNobody(t *testing.T) {
 	}
 }
 
-// keptGoroutine returns an execution that is PENDING, after a suspend and a signal. The execution's
-// goroutine is on the worker whose id is the parameter keeper.
+// keptGoroutine returns an execution that is PENDING after a suspend and a signal. The worker with
+// the id keeper has parked its goroutine.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()

@@ -46,9 +46,9 @@ func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// Polled updates Drains after a poll of a worker. The parameter claimed contains the executions
-// that the poll has claimed. The parameter waits is an execution that waits to run alone on its
-// worker, nil if there is none.
+// Polled updates Drains after a poll of a worker. The parameter claimed has the executions that the
+// poll has claimed. The parameter waits, unless nil, describes an execution that waits to run alone
+// on its worker.
 func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +56,8 @@ func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *r
 		delete(b.chosen, x.ID)
 	}
 	if waits == nil {
-		// No execution waits any more to run alone on this worker: another worker has claimed it,
-		// or it has ended.
+		// No execution waits to run alone on this worker any more: another worker has claimed the one
+		// that waited, or the execution has ended.
 		for id, d := range b.chosen {
 			if d.worker == worker {
 				delete(b.chosen, id)

@@ -86,8 +86,8 @@ func (a *Actions) step(ctx context.Context, action *perdure.BulkAction) error {
 }
 
 // turn runs the action's command on one execution, unless another server has done so. The parameter
-// at is the number of the execution in the action, from 0. It returns the updated action; nil if
-// the action was deleted.
+// `at` is the number of the execution in the action, from 0. The result is the updated action, or nil
+// if the action was deleted.
 func (a *Actions) turn(ctx context.Context, action *perdure.BulkAction, at int, execution uuid.UUID) (*perdure.BulkAction, error) {
 	t := tenant.BulkTurn{Action: action.ID, At: at, Execution: execution}
 	if action.Action == perdure.BulkRetry {

@@ -53,8 +53,8 @@ func Servers(t *testing.T, stores []store.Store) {
 	}
 }
 
-// many is a set of servers on one database, with the claims and the taken signals that their
-// workers have seen.
+// many is a set of servers on one database. It records the claims that its workers have got and the
+// signals that they have taken.
 type many struct {
 	*testing.T
 	all           []*fixture

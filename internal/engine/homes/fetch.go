@@ -25,9 +25,9 @@ const (
 
 // Content returns the content of an execution with the given hash, and its length. It reads the
 // server's copy if there is one, otherwise the copy of the execution's worker. If the bytes do not
-// match the hash, the reader returns an error instead of io.EOF. A content of up to 4 MiB from a
-// worker is checked before any of it is returned. Errors: not_found, unavailable (the worker is not
-// connected), internal (the worker sent other bytes).
+// match the hash, the reader returns an error instead of io.EOF. Up to 4 MiB from a worker are
+// checked before Content returns. Errors: not_found, unavailable (the worker is not connected),
+// internal (the worker sent other bytes).
 func (hs *Homes) Content(ctx context.Context, org string, id uuid.UUID, sum perdure.Hash) (io.ReadCloser, int64, error) {
 	x, err := hs.refs.Execution(ctx, org, id)
 	if err != nil {

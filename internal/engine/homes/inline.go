@@ -110,9 +110,9 @@ func (hs *Homes) stored(ctx context.Context, execution uuid.UUID, ref perdure.Bl
 	return content, nil
 }
 
-// askFor requests a content from the worker and writes it into the reply. If the worker does not
-// send the content before the context within ends, askFor writes the content's length and hash
-// instead. Error: internal, if the worker sent other bytes.
+// askFor requests a content from the worker and writes it into the reply. If the context `within`
+// ends first, it writes the content's length and hash instead. Error: internal, if the worker sent
+// other bytes.
 func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) error {
 	content, err := hs.FetchWhole(within, x, *f.Ref)
 	switch {
@@ -126,8 +126,9 @@ func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) e
 	return nil
 }
 
-// leaveOut writes the length and hash of a content into the reply instead of the content. If here
-// is false, only the worker has the content, and Place gets the value [perdure.OnWorker].
+// leaveOut writes the length and hash of a content into the reply instead of the content. The
+// parameter `here` says whether the server has the content. If it is false, Place gets the value
+// [perdure.OnWorker].
 func (f Field) leaveOut(here bool) {
 	*f.Bytes, *f.Sum = f.Ref.Length, f.Ref.SHA256.String()
 	if !here {
