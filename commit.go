@@ -79,9 +79,9 @@ type StepRecord struct {
 	Key    string
 	Result Payload
 	Error  *TaskError
-	// Instance is the text that distinguishes the step from other steps of its name. It is only shown
-	// to people: Key identifies the step. It is empty if the text cannot be stored, or is longer than
-	// MaxStepInstance.
+	// Instance is the text that distinguishes the step from other steps of its name. The text is only
+	// shown to people; the step is identified by Key. It is empty if it cannot be stored or is longer
+	// than MaxStepInstance.
 	Instance string
 }
 
@@ -129,14 +129,13 @@ type Outcome struct {
 type CommitReply struct {
 	// Ended is the terminal status of the execution if it has ended; "" otherwise.
 	Ended Status
-	// Suspended reports whether the commit has ended the worker's lease. If it is false although the
-	// outcome is OutcomeSuspend, the wait was already met. If it is false although the outcome is
-	// OutcomeComplete, pending signals prevent the end of the execution.
+	// Suspended reports whether the commit has ended the worker's lease. For OutcomeSuspend, false
+	// means that the wait was already met. For OutcomeComplete, false means that pending signals
+	// prevent the end of the execution.
 	Suspended bool
 	// Tasks are the tasks that the commit or its wait names, as far as they ended before the commit.
 	Signals []Signal
-	// Tasks are the tasks that the commit or its wait names and that had already ended before the
-	// commit.
+	// Tasks are those tasks named by the commit or its wait that had ended before the commit.
 	Tasks []*Task
 	// Questions are the questions that the commit asks, withdraws or waits for, with the same fields as
 	// in AgentClaim.
@@ -165,9 +164,9 @@ type TaskFinish struct {
 	Error    *TaskError
 	Blocks   []BlockEnd
 	Events   []NewEvent
-	// Parked reports whether this worker has parked the goroutine of the execution and has a free slot
-	// for it. If the end of the task meets the execution's wait, the reply then holds the claim of the
-	// execution.
+	// Parked reports whether this worker has parked the goroutine of the execution and has a free
+	// slot for the execution. If the end of the task meets the execution's wait, the reply then holds
+	// the claim of the execution.
 	Parked   bool
 	Embedded bool
 	// Retained describes the data that the worker still has for the parked goroutine. If it is nil, the

@@ -22,8 +22,8 @@ type Context struct {
 type ContextEntry struct {
 	Entry Entry
 	// Rewritten reports that the messages before the entry have changed since a model created the
-	// entry. Providers accept the thinking in a message only if the messages before it are the same
-	// as when it was created. So the message is sent without its thinking.
+	// entry. A provider accepts the thinking in a message only if the messages before it have not
+	// changed, so the message is sent without its thinking.
 	Rewritten bool
 	// ResultBytes limits the texts of the entry's tool results, and the arguments of its tool calls, in
 	// bytes. The model sees the head and the tail of longer ones. 0 means no limit.

@@ -12,7 +12,7 @@ import (
 )
 
 // ModelConfig names a model. BaseURL and APIKeyEnv are used only if the worker's operator allows this
-// combination of the two.
+// pair.
 type ModelConfig struct {
 	Provider  string `json:"provider"`
 	ModelID   string `json:"modelId"`
@@ -63,7 +63,7 @@ func (m ModelConfig) CheckEndpoint(at string) error {
 }
 
 // HidePassword returns address without its query and without everything before its last @. It is for
-// errors that show the URL; address may be an invalid URL.
+// errors that show the URL. The address need not be a valid URL.
 func HidePassword(address string) string {
 	address, _, cut := strings.Cut(address, "?")
 	if cut {

@@ -34,8 +34,8 @@ type Dispatch interface {
 	// has happened. WatchLeases returns when ctx ends or the connection breaks; the caller then calls
 	// it again. Errors: unavailable; internal from a server that does not know the method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
-	// Release returns claims. The claimed executions and tasks become PENDING at once. An attempt
-	// that had not started is not counted.
+	// Release returns claims. The claimed executions and tasks become PENDING at once. A released
+	// attempt whose code had not started is not counted.
 	Release(ctx context.Context, r Release) error
 
 	// Commit stores changes of an execution in one atomic write. A repeated commit with the same
@@ -71,8 +71,8 @@ type Dispatch interface {
 	// not know the method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
 	// Signals returns the pending signals whose name matches one of the patterns and whose Order is
-	// greater than the parameter after, oldest first. It returns at most `limit` signals, of about 1
-	// MiB together.
+	// greater than the parameter `after`, oldest first. It returns at most `limit` signals, of about
+	// 1 MiB together.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
 	// PutBlob uploads content that is larger than InlineLimit. The commit that refers to the content
@@ -254,8 +254,8 @@ type AgentClaim struct {
 	// the end of a task, that task's input and result are left out, too. If the worker no longer has
 	// the goroutine, the worker releases the claim, and the next claim has all data.
 	ContinuesParked bool
-	// Ended is the first page of ended steps and tasks. It is set if the poll requested it and the
-	// execution had been claimed before. It is nil if ContinuesParked is true.
+	// Ended is the first page of ended steps and tasks. It is set if the poll requested it, the
+	// execution had been claimed before, and ContinuesParked is false.
 	Ended *EndedPage
 }
 

@@ -49,8 +49,9 @@ func (e *Entry) ExtractMetadata() {
 // foldedLimit is the number of bytes within which ExtractMetadataFrom must find the whole metadata.
 const foldedLimit = 1 << 20
 
-// ExtractMetadataFrom does the same as [Entry.ExtractMetadata] for a content that is read as a stream. It buffers only
-// the metadata. Errors: those of the reader, internal (the metadata does not decode, or exceeds 1 MiB).
+// ExtractMetadataFrom does the same as [Entry.ExtractMetadata] for a content that is read as a
+// stream. It buffers only the metadata. Errors: those of the reader, internal (the metadata does not
+// decode, or exceeds 1 MiB).
 func (e *Entry) ExtractMetadataFrom(content io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(content)
 	begin, _ := in.Peek(len(foldedBegin)) // if Peek fails, the next read returns the same error

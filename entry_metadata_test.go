@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// TestFoldedMetadataComesBack checks that ExtractMetadata restores the original content and metadata byte for
-// byte. EmbedMetadata refuses content that is no object.
+// TestFoldedMetadataComesBack checks that ExtractMetadata restores the content and metadata that
+// EmbedMetadata has combined, byte for byte. EmbedMetadata refuses content that is no object.
 func TestFoldedMetadataComesBack(t *testing.T) {
 	for _, content := range []string{`{}`, `{ }`, `{"parts":[]}`, `{"parts": [{"type":"text","text":"a}b"}], "x": 1 }`} {
 		for _, metadata := range []string{``, `{}`, `{"a":{"b":"}"}}`, `null`, `[1, 2]`} {

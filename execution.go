@@ -156,8 +156,8 @@ type WorkerAway struct {
 	Since *Time `json:"since"`
 }
 
-// LocalQueuePrefix is the prefix of the names of queues for the tasks of LOCAL executions, which
-// only one worker may run.
+// LocalQueuePrefix is the prefix of the names of queues for tasks of LOCAL executions. Only one
+// worker may run the tasks of such a queue.
 const LocalQueuePrefix = "local:"
 
 // LocalQueue returns the name of the queue for the tasks of a worker's LOCAL executions.
@@ -181,9 +181,9 @@ const (
 type CommitNumber struct {
 	Fence  int64 `json:"fence"`
 	Number int64 `json:"number"`
-	// ClaimID is the id of the claim. It distinguishes two claims with the same fence, which a restore
-	// of the store can produce. Claims and messages about parked goroutines carry it. uuid.Nil, from a
-	// worker that does not send the id, matches any claim.
+	// ClaimID is the id of the claim. It distinguishes two claims with the same fence, as a restore
+	// of the store can produce. It is set in claims and in messages about parked goroutines. The
+	// value uuid.Nil, from a worker that does not send the id, matches any claim.
 	ClaimID uuid.UUID `json:"-"`
 }
 

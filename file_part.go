@@ -99,8 +99,8 @@ func checkFileData(at string, p Part) error {
 	return nil
 }
 
-// Describe returns a description of an image or a file: its URL, its name or its type. People see it,
-// and so do models whose provider does not accept the part.
+// Describe returns a description of an image or a file: its URL, its name or its type. It is shown to
+// people, and to models whose provider does not accept the part.
 func (p Part) Describe() string {
 	what := "a file"
 	if p.Type == PartImage {

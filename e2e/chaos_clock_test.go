@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// clockFile is an environment variable of a process. It contains the path of the file with the
-// offset of the process's clock.
+// clockFile is the name of an environment variable. Its value is the path of the file that contains
+// the offset of a process's clock.
 const clockFile = "CHAOS_CLOCK"
 
 // movedTime is Go code that is added to package time of the program with the adjustable clock.

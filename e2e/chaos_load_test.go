@@ -232,7 +232,8 @@ func (l *load) untilIs(r *loadRun, what string, want func(*perdure.Execution) bo
 	}
 }
 
-// read starts a reader of a run's log. After a break it resumes at another server.
+// read starts a reader of a run's log. If its connection breaks, the reader resumes at another
+// server.
 func (l *load) read(id uuid.UUID) *follower {
 	f := &follower{ended: make(chan struct{})}
 	c := l.caller(func(error, time.Duration) { f.note(func() { f.breaks++ }) })

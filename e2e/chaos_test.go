@@ -55,8 +55,8 @@ var (
 	}
 )
 
-// Kinds of faults. Some faults occur only in the long form: a server needs more time to recover
-// from them than the short form allows, or the program that they need takes long to build.
+// Kinds of faults. Some faults occur only in the long form: either the servers need more time to
+// recover than the short form has, or the faults need a program that takes long to build.
 var (
 	processFaults = []chaos.Kind{
 		chaos.KillServer, chaos.KillWorker, chaos.StopServer, chaos.StopWorker,
@@ -166,8 +166,8 @@ func (s chaosSize) changed(t *testing.T) chaosSize {
 	return s
 }
 
-// blow causes the faults of the plan at their times. It returns when all agents' runs have ended
-// and all faults are over.
+// blow causes the faults of the plan at their times. It returns when the channel `over` is closed,
+// because all runs have ended, and no fault is active any more.
 func (s *faultInjector) blow(over <-chan struct{}) {
 	s.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -194,8 +194,8 @@ func TestServerRecoversFromAFullDisk(t *testing.T) {
 	opentest.File(t, c.disk.copied("perdure.db"))
 }
 
-// TestReadOnlyCommandsWorkOnAFullDisk checks that the read-only commands work on a volume without a
-// free byte after a crash of the server, and that they write nothing.
+// TestReadOnlyCommandsWorkOnAFullDisk checks read-only commands on a volume without a free byte,
+// after the server was killed. The commands must work, and write nothing.
 func TestReadOnlyCommandsWorkOnAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
 	c.idle("idle")

@@ -72,8 +72,8 @@ func turnIsStopped(t *testing.T, mode perdure.PersistenceMode) {
 	mock.calls() // fails if a call was refused
 }
 
-// stop asks the server to stop the turn of a run. The response must say that a turn was running if want is
-// true, and that none was otherwise.
+// stop asks the server to stop the turn of a run. The parameter `want` says whether the response must
+// report that a turn was running.
 func (s *deployment) stop(id uuid.UUID, want bool) {
 	s.t.Helper()
 	before, err := s.Get(s.t.Context(), id)

@@ -30,8 +30,8 @@ type event struct {
 	content   string
 	closed    perdure.BlockReason
 	elsewhere bool // a part of the content is not on the server
-	// lacks is the error for missing content of a block. It is ignored if the block is superseded,
-	// because readers of a superseded block do not receive all of its content.
+	// lacks is the error for missing content of a block. It is ignored if the block was superseded,
+	// because readers do not receive all content of such a block.
 	lacks error
 }
 
@@ -123,8 +123,8 @@ func (x *event) grow(e client.Event, head client.Head) error {
 	return nil
 }
 
-// withheld returns the number of bytes of the chunk e if only the worker has the chunk's content,
-// and otherwise 0.
+// withheld returns the length in bytes of the chunk's content if only the worker has that content;
+// otherwise 0.
 func withheld(e client.Event) int {
 	var place struct {
 		Content json.RawMessage

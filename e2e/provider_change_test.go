@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// station is a provider that answers one or more questions of a conversation.
+// station is a provider at which a conversation stops on its way, with the wire format and the path
+// of the provider's API.
 type station struct {
 	model llm.Model
 	wire  llmtest.Wire
@@ -66,8 +67,8 @@ func TestConversationMovesBetweenProviders(t *testing.T) {
 	mock.calls() // fails if a call was not answered
 }
 
-// say returns a fixture for a question. The parameter tools says whether it matches after the
-// question's tools have run (true) or before (false).
+// say returns a fixture for a question. The parameter `tools` says whether the fixture matches before
+// (false) or after (true) the tools of the question have run.
 func say(words string, tools bool, t turn) fixture {
 	f := fixture{Response: t, ChunkSize: 12}
 	f.Match.UserMessage, f.Match.ToolResult = words, &tools

@@ -24,8 +24,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// canaries are secrets that a test passes to programs, by kind. The test checks that they appear nowhere
-// but in their intended places.
+// canaries are secrets that a test passes to programs, by kind. The test checks that they occur only
+// in their intended places.
 type canaries struct {
 	*testing.T
 	secrets map[string]string

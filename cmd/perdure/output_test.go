@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sources parses the Go files below this folder whose name the function keep accepts.
+// sources parses the Go files below this folder whose names the function `keep` accepts.
 func sources(t *testing.T, keep func(name string) bool) map[string]*ast.File {
 	t.Helper()
 	all := map[string]*ast.File{}
@@ -49,7 +49,7 @@ func TestAllOutputGoesThroughAScreen(t *testing.T) {
 				}
 			case *ast.SelectorExpr:
 				name := nameOf(n)
-				// The editor that a person uses for an answer writes to the terminal itself, not to a screen.
+				// The editor for a person's answer writes to the terminal itself, not to a screen.
 				editor := strings.HasSuffix(file, "questions/edit.go")
 				if (name == "os.Stdout" || name == "os.Stderr") && !within[n] && !editor {
 					t.Errorf("%s names %s; write to a screen", file, name)

@@ -152,8 +152,8 @@ func checkTasks(t *testing.T, s *devServer, at string) {
 	}
 }
 
-// checkCalls checks the blocks of tool calls in the log. Each block opens once, grows, and closes once, in
-// the same commit that stores the call's result.
+// checkCalls checks the blocks of tool calls in the log. Each block opens once, grows, and closes
+// once. The commit that closes a block also stores the call's result.
 func checkCalls(t *testing.T, log []logRecord) {
 	stages := map[string][]string{}
 	stored := map[any]any{}

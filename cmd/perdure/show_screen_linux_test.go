@@ -28,8 +28,8 @@ const (
 	longPrompt  = "Shall the parcel be sent although one of the shelves is empty, so that it has fewer boxes than were ordered by the customer?"
 )
 
-// send is an agent of another kind than the built-in one. It has a step, two tasks, a message, a
-// question, and a wait for any of three things.
+// send is an agent of another kind than the built-in one. It records a step, runs two tasks, appends
+// a message, asks a question, and waits for any of three things.
 func send(ctx agent.Context, in parcel) (parcel, error) {
 	_, err := agent.Step(ctx, "price", func(context.Context) (int, error) { return 7 * in.Boxes, nil })
 	if err != nil {

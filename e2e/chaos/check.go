@@ -163,8 +163,8 @@ const (
 	skipped     = "skipped"
 )
 
-// result checks one tool result. If the tool has finished, its result must equal the script's. Otherwise
-// the result must say why the tool has not finished, and the log must agree with that.
+// result checks one tool result. If the tool has finished, its result must equal the script's.
+// Otherwise the result must say why the tool has not finished, and the log must show the same reason.
 func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	text := strings.TrimSuffix(perdure.Content{Parts: p.Parts}.PlainText(), "\n")
 	t, how := c.byCall[p.ToolCallID], done

@@ -72,8 +72,8 @@ type Size struct {
 	Count int
 	// Gap is the mean time from one fault to the next.
 	Gap time.Duration
-	// Lease is the lease that the servers give to workers. A fault that stops a process stops it for a longer
-	// time.
+	// Lease is the duration of the workers' leases. A fault that stops a process lasts longer than
+	// that.
 	Lease time.Duration
 	// Longest is the time for which a fault makes the hints between servers unavailable.
 	Longest time.Duration

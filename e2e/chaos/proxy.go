@@ -152,8 +152,8 @@ func (l *link) cut() {
 	})
 }
 
-// pump forwards the data of one direction of the link until that direction ends. The parameter up is
-// true for the data from the caller.
+// pump forwards the data of one direction of the link until that direction ends. The parameter `up`
+// is true for the data from the caller.
 func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 	defer l.cut()
 	buffer := make([]byte, 32<<10)

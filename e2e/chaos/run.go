@@ -9,7 +9,8 @@ import (
 type Run struct {
 	ID     string
 	Script Script
-	// OneShot is set if the run ends by itself. Another run is cancelled after it has answered all messages.
+	// OneShot is set if the run ends by itself. All other runs are cancelled after they have answered
+	// all messages.
 	OneShot bool
 	Status  perdure.Status
 	// Messages is the conversation: the messages from the first one to the current leaf of the transcript.

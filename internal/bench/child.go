@@ -26,7 +26,8 @@ type child struct {
 	mu   sync.Mutex // serializes requests
 }
 
-// childCommand is the first two arguments of a child, before the role and the role's arguments.
+// childCommand has the first two arguments of a child's command line. The role and its arguments
+// follow.
 var childCommand = [2]string{"bench", "child"}
 
 // Child runs the process of a role that Run has started. args are the arguments after "bench

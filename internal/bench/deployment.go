@@ -35,8 +35,7 @@ type deploymentSpec struct {
 	orgsCPU   int // value of server.Config.OrgsCPU
 }
 
-// setUp creates a database and starts the processes of the spec. The worker runs in the server's
-// process, or connects over gRPC.
+// setUp creates a database and starts the processes that the spec asks for.
 func setUp(ctx context.Context, all *stores, store string, spec deploymentSpec) (_ *deployment, err error) {
 	s := &deployment{ctx: ctx}
 	if s.database, err = all.create(ctx, store); err != nil {
@@ -150,8 +149,8 @@ func (l load) lead() time.Duration {
 	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond + l.Ahead
 }
 
-// begin starts executions that stream text. The first chunk is due at the returned time. The other streams
-// begin later, evenly spread over the interval between two chunks.
+// begin starts executions that stream text. The first chunk of the first stream is due at the
+// returned time. The other streams begin later, spread evenly over the interval between two chunks.
 func (s *deployment) begin(ctx context.Context, l load) ([]followTarget, time.Time, error) {
 	at := time.Now().Add(l.lead())
 	all, err := s.start(ctx, l.Executions, func(i int) client.StartRequest {

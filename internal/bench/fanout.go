@@ -9,7 +9,7 @@ import (
 )
 
 // lateTries is the maximum number of tries of a workload whose chunks began before all readers were
-// connected. On a busy machine, the time that readers need is unknown.
+// connected. The time that readers need to connect is unknown on a busy machine.
 const lateTries = 3
 
 // lateStartError reports that chunks were sent before all readers were connected. The field `by` is

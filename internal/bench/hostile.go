@@ -168,8 +168,8 @@ func (h Hostile) window(s *deployment, guests *child) (samples map[string][]time
 	return samples, m, nil
 }
 
-// profile starts a CPU profile of the server if Profiles is set. The caller must call end, which stops the
-// profile.
+// profile starts a CPU profile of the server if Profiles is set. The caller must call the returned
+// function, which stops the profile.
 func (h Hostile) profile(s *deployment, store string) (end func() error, err error) {
 	if h.Profiles == "" {
 		return func() error { return nil }, nil

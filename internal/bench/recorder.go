@@ -16,7 +16,7 @@ type recorder struct {
 	closed  bool
 }
 
-// gate is a place in the code of agents where they wait until the benchmark opens the gate.
+// gate is a place in the code of agents at which they wait until the benchmark opens it.
 type gate struct {
 	waiting int
 	open    bool

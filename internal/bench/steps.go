@@ -48,7 +48,7 @@ func latencyOfSteps(ctx context.Context, b *bench) error {
 	})
 }
 
-// on creates a deployment, calls the function do with it, and removes it.
+// on creates a deployment, passes it to a function, and removes the deployment.
 func (b *bench) on(ctx context.Context, spec deploymentSpec, do func(s *deployment) error) (err error) {
 	spec.inProcess = b.worker == inProcess
 	s, err := setUp(ctx, b.stores, b.store, spec)

@@ -53,8 +53,8 @@ func (p *provider) allowTurns(n int) {
 	p.changed.Broadcast()
 }
 
-// reach waits for the call after turn n, so that n turns have ended. It returns the number of
-// calls.
+// reach waits for the call after turn n, which shows that n turns have ended. It returns the number
+// of calls.
 func (p *provider) reach(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -60,8 +60,7 @@ func (r *Reserve) Floor() int64 { return r.Size() / floorPart }
 // Path returns the path of the reserve's file.
 func (r *Reserve) Path() string { return r.path }
 
-// Free returns the number of free bytes of the volume. The reserve's bytes count as used if they
-// are allocated.
+// Free returns the number of free bytes of the volume. An allocated reserve counts as used.
 func (r *Reserve) Free() (int64, error) {
 	free, _, err := r.free(filepath.Dir(r.path))
 	return free, err

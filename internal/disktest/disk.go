@@ -95,9 +95,9 @@ type stall struct {
 	on      chan struct{}
 }
 
-// StallAfterWrite makes the next write to a file pause after the content was written. The channel
-// reached is closed when the pause begins, and the function goOn ends the pause. Other operations are
-// not affected.
+// StallAfterWrite pauses the next write to a file, once its content is written. The channel reached
+// is closed when the pause begins, and the function goOn ends the pause. Other operations are not
+// affected.
 func (d *Disk) StallAfterWrite(file string) (reached <-chan struct{}, goOn func()) {
 	s := &stall{file: file, reached: make(chan struct{}), on: make(chan struct{})}
 	d.stall.Store(s)
@@ -113,8 +113,8 @@ func (d *Disk) pause(file string) {
 	}
 }
 
-// name returns the file's name in the directory. It returns false for files outside it, and for the
-// shared memory file, which SQLite builds again at each start.
+// name returns the file's name in the directory. The result is false for a file outside the
+// directory, and for the shared memory file, which SQLite builds again at each start.
 func (d *Disk) name(path string) (string, bool) {
 	name, ok := strings.CutPrefix(path, d.folder+string(filepath.Separator))
 	return name, ok && !strings.HasSuffix(name, "-shm")
@@ -191,12 +191,12 @@ const (
 	Ahead             // all dirty pages were written
 )
 
-// Image copies the files to another directory (to), with the content that they would have if the
-// power failed before the operation.
+// Image copies the files to another directory, with the content that they would have if the power
+// failed before the operation.
 func (o Op) Image(to string, loss Loss, r *rand.Rand) error { return o.disk.image(to, loss, r) }
 
-// Image copies the files to another directory (to), with the content that they would have if the
-// power failed now. SQLite may be writing meanwhile.
+// Image copies the files to another directory, with the content that they would have if the power
+// failed now. SQLite may be writing meanwhile.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A cursor is the value of the header Stream-Cursor, which a reader sends back with its next
-// request. The cursor is the number of the current interval of time, so that a cache can serve one
-// response to many live readers. If a page has a check (see Page.Check), the last digits of the
-// page's cursor are the check.
+// A cursor is the value of the header Stream-Cursor, which a reader sends back with its next request.
+// The cursor is the number of the current interval of time, so that a cache can serve one response to
+// many live readers. If the returned page has a check (see Page.Check), the last digits of the cursor
+// are that check.
 
 const (
 	cursorSpan = 20 * time.Second

@@ -86,7 +86,7 @@ func (d *readRequest) whole(p Page) Page {
 	return p
 }
 
-// batch writes a page, the part of the stream that one read returned, and the page's control event.
+// batch writes a page (the part of the stream that one read returned) and the page's control event.
 // It advances the reader's position to the end of the page. For an empty page it writes only a
 // control event, and only if the page is the first or the last of the event stream.
 func (d *readRequest) batch(p Page, first bool) error {

@@ -40,7 +40,7 @@ const (
 // Reading configures how a read request is served.
 type Reading struct {
 	// Alive is called about once a second while a reader waits, and when waiting ends without new
-	// content. Its error ends the request.
+	// content. An error from Alive ends the request.
 	Alive func() error
 	// WriteTimeout is the time in which the reader must receive each 64 KiB of a response
 	// (pieceBytes). Otherwise its connection is reset.

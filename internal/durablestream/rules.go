@@ -42,8 +42,8 @@ type outcome struct {
 	producer *store.StreamProducer // after an append that names a producer
 }
 
-// decideCreate creates a stream. An existing stream must have the properties that the creation asks
-// for, apart from its content.
+// decideCreate creates a stream. If the stream exists already, it must have the requested properties;
+// its content may differ.
 func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, error) {
 	x := st.Stream
 	switch {

@@ -15,19 +15,19 @@ type Source interface {
 	// Tag identifies the content for caches. Two sources with the same tag have the same content
 	// wherever their positions and marks are equal.
 	Tag() string
-	// Offset formats a position (at) as the offset that clients see. Parse is its inverse.
+	// Offset formats a position as the offset that clients see. Parse is its inverse.
 	Offset(at int64) string
 	Parse(offset string) (int64, error)
-	// Check returns the value of Page.Check for a page that ends at a position (at).
+	// Check returns the value of Page.Check for a page that ends at the position.
 	Check(ctx context.Context, at int64) (uint64, error)
 	// End returns an empty page that lies at the end of the stream.
 	End(ctx context.Context) (Page, error)
-	// Page returns a page that begins at a position (at). The page is empty only if there is no
-	// content after that position.
+	// Page returns a page that begins at the position. The page is empty only if there is no content
+	// after the position.
 	Page(ctx context.Context, at int64) (Page, error)
-	// Await waits until the stream has content after a position (at), or is closed at that
-	// position. While Await waits, it calls idle about once a second. It returns early with the
-	// error of idle, or with the cause of the context's end.
+	// Await waits until the stream has content after the position, or is closed there. While Await
+	// waits, it calls the function idle about once a second. It returns early with an error of idle,
+	// or with the cause of the context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 

@@ -165,9 +165,8 @@ func (s *Streams) describe(w http.ResponseWriter, o outcome) {
 	}
 }
 
-// refuseExtras returns an error if a request that creates a stream asks for features that this
-// server does not support. A client whose wish was ignored would rely on a feature that the
-// stream does not have.
+// refuseExtras returns an error if a request that creates a stream asks for features that this server
+// does not support. If the request were accepted, its client would rely on these features.
 func refuseExtras(r *http.Request) error {
 	ttl, expires := r.Header.Get("Stream-TTL"), r.Header.Get("Stream-Expires-At")
 	switch {

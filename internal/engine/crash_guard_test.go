@@ -53,8 +53,8 @@ func (h *holder) pause() time.Duration {
 	return 0
 }
 
-// rests advances the clock to the end of the crash guard's pause, and claims the execution again.
-// It checks that the execution cannot be claimed one millisecond before that.
+// rests advances the clock to the end of the crash guard's pause, and claims the execution again. It
+// also checks that no claim is possible one millisecond before the end of the pause.
 func (h *holder) rests() *holder {
 	h.Helper()
 	if pause := h.pause(); pause > 0 {
@@ -67,8 +67,8 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed calls the function claim until the execution has failed with the error code, each
-// time after the pause of the crash guard. It returns the number of calls.
+// untilFailed calls the function claim repeatedly until the execution has failed with the error code.
+// Before each call it waits for the crash guard's pause. It returns the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {
@@ -145,7 +145,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 }
 
 // TestGoodClaimsAreForgiving checks that claims that end with a suspend reduce the scores of the
-// crash guard to 0: after a panic and 1000 suspends, all scores of the execution are 0.
+// crash guard: after one bad claim and 1000 suspends, all scores of the execution are 0.
 func TestGoodClaimsAreForgiving(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, bad := range map[string]func(*holder){

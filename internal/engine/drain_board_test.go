@@ -196,7 +196,7 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
-// drains makes the server choose the worker to become idle, so that an execution can run alone on it.
+// drains lets the server choose the worker to become idle, so that an execution can run alone on it.
 func (b *bench) drains(worker uuid.UUID) {
 	now := b.s.Now()
 	b.e.drains.Polled(worker, nil, &rules.AloneWait{Execution: uuid.New(), Since: now.Add(-board.IdlePatience)}, now)

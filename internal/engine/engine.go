@@ -94,8 +94,8 @@ type Engine struct {
 	lost       board.LostWorkers
 	uploads    *uploads.Uploads
 	workers    board.Workers
-	// refusedRenewal reports whether the store refused to renew or to end a lease since the sweep
-	// loop last checked.
+	// refusedRenewal is set if the store has refused to renew or to end a lease since the last check
+	// of the sweep loop.
 	refusedRenewal atomic.Bool
 	// refs reads like Store, but returns references to contents that are stored in blobs. The
 	// server therefore never has a complete large content in memory.

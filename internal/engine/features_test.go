@@ -130,9 +130,8 @@ func (b *bench) equalIDs(got, want []uuid.UUID) {
 	}
 }
 
-// TestLocalCompaction checks that a LOCAL execution is compacted although its server has no
-// metadata of entries. The commit must name the covered entries. If it names none or wrong ones, it
-// is refused.
+// TestLocalCompaction checks that a LOCAL execution is compacted although its server has no metadata
+// of entries. The commit must name the covered entries; a commit with no or wrong entries is refused.
 func TestLocalCompaction(t *testing.T) {
 	k := newKeeper(t)
 	one := k.entry(user(nil, "one"))

@@ -17,8 +17,8 @@ import (
 // commands while another commits.
 const appending = 512
 
-// appendFrames stores frames: events, and pieces of the texts of blocks. All frames of one
-// execution form one command, in order. Commands of many executions share transactions.
+// appendFrames stores frames, which are events and chunks of blocks. All frames of one execution form
+// one command, in order. Commands of many executions share transactions.
 func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	byExecution := map[uuid.UUID][]int{}

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// gathering is a store that blocks each command that appends frames, until a number of them (the
-// field want) are blocked.
+// gathering is a store that blocks each command that appends frames, until `want` of them are
+// blocked.
 type gathering struct {
 	store.Store
 	want int

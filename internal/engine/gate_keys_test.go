@@ -46,8 +46,8 @@ func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	}
 }
 
-// TestAnApprovalDoesNotPermitARenewedTask checks that an approval permits only one task. If the
-// task's key has expired, a second task with the key needs another approval.
+// TestAnApprovalDoesNotPermitARenewedTask checks that an approval permits only one task. After the
+// task's key has expired, a new task with that key needs another approval.
 func TestAnApprovalDoesNotPermitARenewedTask(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()

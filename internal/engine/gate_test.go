@@ -166,9 +166,9 @@ func TestAStartTightensItsDefinition(t *testing.T) {
 	}
 }
 
-// TestEditsFitTheToolWithoutAPolicy checks an approval that an agent's code asks for, in an
-// execution without policies. Changed details must fit the schema of the tool that the subject of
-// the question names.
+// TestEditsFitTheToolWithoutAPolicy checks a question for an approval in an execution without
+// policies, asked by the agent's own code. Changed details must fit the schema of the tool that the
+// question's subject names.
 func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 	b := newBench(t)
 	_, err := b.d.Register(t.Context(), perdure.Registration{WorkerID: uuid.New(), Tasks: []perdure.KindSpec{{

@@ -393,8 +393,8 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				k.parks(0)
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
-				// Keep records any worker as the keeper of the goroutine. Signal must not hand the
-				// execution over if that worker is not its home.
+				// The method Keep accepts any worker as the keeper of the goroutine. The command
+				// Signal must still hand the execution over only to its home.
 				k.e.keepers.Keep(k.id, perdure.RetainedState{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)

@@ -25,8 +25,8 @@ func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	return e.ID
 }
 
-// TestEveryInputHasAResponse checks that a start and a message each have a response that can be
-// read by its id. A repeated message has the same response.
+// TestEveryInputHasAResponse checks that a start and a message each get a response, which can be read
+// by the response's id. A repeated message has the same response.
 func TestEveryInputHasAResponse(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &rules.ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
@@ -80,9 +80,9 @@ func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	}
 }
 
-// TestMessagesForTheHeadAreRefusedElsewhere checks that a message with a Head is accepted only if
-// the execution waits for its user and Head is its last response. A second message for the same
-// Head is refused.
+// TestMessagesForTheHeadAreRefusedElsewhere checks messages that name a Head, the response that they
+// follow. Such a message is accepted only if the execution waits for its user and Head is its last
+// response. A second message for the same Head is refused.
 func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -103,7 +103,7 @@ func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 }
 
 // TestMessagesHaveToFitTheConversation checks that results of tool calls are accepted only if the
-// execution waits and these calls have no result yet. The messages of a signal must form a valid
+// execution is WAITING and these calls have no result yet. The messages of a signal must form a valid
 // conversation.
 func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b := newBench(t)

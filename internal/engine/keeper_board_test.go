@@ -110,8 +110,8 @@ func TestFirstClaimEnds(t *testing.T) {
 	}
 }
 
-// TestDiscardIsTheKeepersOwn checks that the discard of a goroutine has no effect if the worker
-// that reports it does not keep the goroutine.
+// TestDiscardIsTheKeepersOwn checks that only the worker that keeps a goroutine can discard it. The
+// report of any other worker has no effect.
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()

@@ -11,7 +11,7 @@ import (
 
 const (
 	// IdlePatience is how long an execution that must run alone on its worker waits for an idle
-	// worker, before the server chooses a worker and lets it become idle.
+	// worker, before the server chooses a worker that must become idle.
 	IdlePatience = 3 * time.Second
 	// drainPatience is how long a chosen worker stays chosen after its last poll. After that time,
 	// another worker may be chosen in its place.
@@ -32,8 +32,8 @@ type drain struct {
 	polled perdure.Time
 }
 
-// Draining reports whether the worker was chosen to become idle, and records now as the time of its
-// last poll.
+// Draining reports whether the worker was chosen to become idle. It also records the time of the
+// worker's poll.
 func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

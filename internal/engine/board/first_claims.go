@@ -42,8 +42,8 @@ func (f *FirstClaims) Skip(execution uuid.UUID, ready perdure.Time) bool {
 	return true
 }
 
-// Over returns the time until the first of the skipped executions may be claimed by any worker; 0
-// if none was skipped.
+// Over returns the time after which any worker may claim the first of the skipped executions; 0 if
+// none was skipped.
 func (f *FirstClaims) Over() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,7 +39,7 @@ type Config struct {
 	One func(context.Context, store.Command) (any, error)
 	// Rules returns the settings that functions of package rules use.
 	Rules func() rules.Config
-	// Signal checks a signal that is to be sent to the execution, without a value. It returns the
+	// Signal checks a signal without a value that is to be sent to the execution. It returns the
 	// signal in the form in which it is stored.
 	Signal func(ctx context.Context, org string, execution uuid.UUID, name, id string) (rules.NewSignal, error)
 	Hints  notify.Notifier

@@ -45,7 +45,7 @@ func (a *Actions) Sweep(ctx context.Context) error {
 }
 
 // round handles some executions of each running action, and reports whether any action was running.
-// An action that cannot be continued does not stop the others.
+// An error of one action does not stop the other actions.
 func (a *Actions) round(ctx context.Context) (some bool, err error) {
 	var last *perdure.BulkAction
 	var errs []error

@@ -22,8 +22,8 @@ func (t inRapid) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...
 func (t inRapid) Error(args ...any)                 { t.r.Error(args...) }
 func (t inRapid) Fatal(args ...any)                 { t.r.Fatal(args...) }
 
-// usually sets a flag of the package rapid for the duration of a test, unless the command line sets
-// it.
+// usually sets a flag of package rapid for the duration of a test, unless the flag is set on the
+// command line.
 func usually(t *testing.T, name, value string) {
 	t.Helper()
 	given := false

@@ -56,7 +56,8 @@ type crowd struct {
 	history []porcupine.Operation
 }
 
-// operation is a call of a worker or a client. Besides execution, exactly one field is set.
+// operation is a call of a worker or a client. Apart from the field execution, exactly one field is
+// set.
 type operation struct {
 	execution     uuid.UUID
 	claim, cancel bool
@@ -179,8 +180,8 @@ var linear = porcupine.Model{
 	},
 }
 
-// explains applies the operation to the model, and reports whether the model returns the same
-// result. The model's clock does not move.
+// explains applies the operation to the model. It reports whether the model returns the same result
+// as the engine did. The model's clock does not move.
 func (x *execution) explains(in operation, out told) bool {
 	x.id = in.execution
 	now := time.Time{}

@@ -260,8 +260,8 @@ func (m *localMachine) comeOrGo(*rapid.T) {
 }
 
 // look reads a question through the server, as people do, and compares the result with the model.
-// While the worker is disconnected, neither the content nor an erased answer is shown. An answer
-// that was erased before the worker had stored it is never shown.
+// While the worker is disconnected, neither the content nor an erased answer is shown. If an answer
+// was erased before the worker had stored it, that answer is never shown.
 func (m *localMachine) look(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {

@@ -118,8 +118,8 @@ func (w *Watcher) showLaterSteps(ctx context.Context) error {
 	return w.showSteps(ctx, 0, perdure.AtMilli(math.MaxInt64))
 }
 
-// IncludeSteps sets the watcher to show the steps of a run, if its output is text and the run is not
-// of the react agent.
+// IncludeSteps lets the watcher show the steps of a run. It does nothing if the output is not text,
+// or for a run of the react agent.
 func (w *Watcher) IncludeSteps(x *perdure.Execution) {
 	if _, text := w.View.(*terminal.TextView); text && x.Kind != perdure.ReactKind {
 		w.steps = newStepFeed(w.RunConn.Conn, x)

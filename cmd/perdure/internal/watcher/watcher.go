@@ -25,7 +25,8 @@ type Watcher struct {
 	// Cursor is the position in the log after which the watcher follows.
 	Cursor string
 	Chat   bool // continue the run with the user's input
-	// Patient is set if the watcher continues while the run waits for the user, as tail does.
+	// Patient is set for a watcher that keeps following while the run waits for the user, as in
+	// perdure tail.
 	Patient bool
 
 	Status perdure.Status // the run's status at which the watcher stopped following; "" to continue
@@ -83,8 +84,8 @@ func (w *Watcher) Started(x *perdure.Execution) {
 }
 
 // FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
-// determines the exit code. If the server was in the process of another run and that process ends,
-// FollowToEnd reconnects. In a chat, it says which typed line was not sent.
+// determines the exit code. If the server was part of another run's process, and that process ends,
+// FollowToEnd reconnects. In a chat, it prints the typed line that could not be sent.
 func (w *Watcher) FollowToEnd(ctx context.Context) error {
 	return w.ReportUnsent(ctx, w.followToEnd(ctx))
 }
