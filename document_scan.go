@@ -69,7 +69,7 @@ func (s *scanner) malformed() error {
 	return FieldErrorf(s.root, "is not valid JSON in UTF-8")
 }
 
-// document reads the single value that the text consists of.
+// document reads the whole text, which must consist of a single value.
 func (s *scanner) document() error {
 	if err := s.value(); err != nil {
 		return err

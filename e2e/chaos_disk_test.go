@@ -34,7 +34,8 @@ func newDisk(t *testing.T, dir string, bytes int) *disk {
 	return d
 }
 
-// enter returns the command prefix that starts a program inside the disk's namespace.
+// enter returns the beginning of a command line; the program that follows runs inside the disk's
+// namespace.
 func (d *disk) enter() []string {
 	enter := []string{"nsenter", "--target", fmt.Sprint(d.holder.cmd.Process.Pid), "--mount"}
 	if os.Getuid() != 0 {

@@ -253,7 +253,7 @@ func lastLine(text string) string {
 // clock returns the path of the member's clock file. The file exists only if clocks can be set.
 func (m *member) clock() string { return m.home + ".clock" }
 
-// pause stops a member, or resumes it.
+// pause stops a member's process with SIGSTOP, or lets it continue with SIGCONT.
 func (m *member) pause(stop bool) {
 	signal := syscall.SIGCONT
 	if stop {

@@ -65,7 +65,7 @@ func cutURL(url string, n int) string {
 	return strings.TrimSuffix(url, "/v1") + fmt.Sprintf("/cut/%d/v1", n)
 }
 
-// clientScripts are the models' scripts of these cases.
+// clientScripts are the scripts of the models in these cases, by name.
 var clientScripts = map[string]string{
 	"own": `turn
  text Let me look.
@@ -120,7 +120,7 @@ turn
 // turnsOfTen is the number of prompts in the cases with many turns.
 const turnsOfTen = 10
 
-// tenTurns returns a script of ten answers, each of which reads a file first.
+// tenTurns returns a script of ten answers. Before each answer, the model reads a file.
 func tenTurns() string {
 	var all strings.Builder
 	for i := range turnsOfTen {

@@ -252,7 +252,7 @@ func (s *deployment) write(name, content string) {
 	}
 }
 
-// read returns a file of the workspace, or "" if it does not exist.
+// read returns the content of a file of the workspace, or "" if there is no such file.
 func (s *deployment) read(name string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.workspace, name))

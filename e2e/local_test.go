@@ -195,7 +195,8 @@ func (s *deployment) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 	return done
 }
 
-// wholeTranscript waits for the worker that has the content, and returns the transcript.
+// wholeTranscript waits until the worker that has the content is connected, and returns the
+// transcript.
 func (s *deployment) wholeTranscript(id uuid.UUID) []line {
 	s.t.Helper()
 	eventually(s.t, "the content comes from its worker", func() bool {

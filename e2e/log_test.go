@@ -199,7 +199,7 @@ func differences(one, other []event) []string {
 // events reads the whole log in small pages, to test many page boundaries.
 func (s *deployment) events(id uuid.UUID) []client.Event { return s.eventsAfter(id, "") }
 
-// eventsAfter reads the log after a cursor. It reads small pages, as events does.
+// eventsAfter reads the log after a cursor, in small pages like the method events.
 func (s *deployment) eventsAfter(id uuid.UUID, cursor string) []client.Event {
 	s.t.Helper()
 	var all []client.Event

@@ -273,7 +273,7 @@ func TestStopReasonsOverREST(t *testing.T) {
 	if failed.dataOf()["stopReason"] != "error" || failed.dataOf()["error"] == nil {
 		t.Errorf("an error is told as %v", failed.data)
 	}
-	// The command perdure resume reports the stop reason of a cancelled run too.
+	// The command perdure resume also reports the stop reason of a cancelled run.
 	at := s.start(`{"userPrompt":"go","models":[{"provider":"scripted","modelId":"cancelled"}]}`)
 	s.logTo(at, func(e logRecord) bool { return e.event == "token" })
 	s.ask("DELETE", at, "", 202)

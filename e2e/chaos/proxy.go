@@ -80,7 +80,7 @@ func (p *Proxy) HalfOpen() int {
 // Busy reports whether the proxy has connections.
 func (p *Proxy) Busy() bool { return len(p.open()) > 0 }
 
-// change runs f, which changes state that pumps wait for.
+// change runs f, which changes state for which the method pump may be waiting.
 func (p *Proxy) change(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,7 @@ type Event struct {
 	Signal string // id of the signal
 }
 
-// Sent is a signal that a client sent, again and again until the server responded.
+// Sent is a signal of a client. The client repeats the request until the server responds.
 type Sent struct {
 	Sender   int
 	ID, Text string

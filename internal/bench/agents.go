@@ -147,7 +147,7 @@ type growState struct {
 // entriesAtOnce is the number of entries per commit.
 const entriesAtOnce = 32
 
-// stepTime is the duration of each step of the agent that never ends.
+// stepTime is the duration of each step of the agent whose steps never end.
 const stepTime = time.Millisecond
 
 func (r *recorder) grow(ctx agent.Context, in growInput) (string, error) {

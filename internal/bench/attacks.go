@@ -58,7 +58,7 @@ func start(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// noise sends a signal to the execution in the field target, which never takes it.
+// noise sends a signal to the execution in the field target. The execution never takes such signals.
 func noise(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small())
 }
@@ -166,7 +166,7 @@ func stream(ctx context.Context, a *attacker) error {
 // streamTime is how long the attack stream stays connected.
 const streamTime = 5 * time.Second
 
-// poll asks for tasks of a queue that has none.
+// poll asks for the tasks of a queue without tasks.
 func poll(ctx context.Context, a *attacker) error {
 	_, err := a.worker.PollTasks(ctx, perdure.Poll{
 		WorkerID: uuid.New(), Queues: []string{fmt.Sprintf("q%d", a.next())}, Kinds: []string{"none"}, Slots: 100, Wait: 200 * time.Millisecond,

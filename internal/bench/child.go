@@ -106,7 +106,7 @@ func (c *child) ask(do string, args, reply any) error {
 	return json.Unmarshal(a.Value, reply)
 }
 
-// close closes the input of the child, which ends it, and waits for its end.
+// close closes the input of the child, so that the child ends, and waits for that.
 func (c *child) close() error {
 	return errors.Join(c.in.Close(), c.cmd.Wait())
 }

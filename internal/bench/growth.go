@@ -89,7 +89,7 @@ func (s *deployment) countAfter(ctx context.Context, turns int) (c growthSample,
 	return c, query(ctx, s.database.url, "SELECT pg_database_size(current_database())", &c.stored)
 }
 
-// pagesOf returns the bytes of the pages of a SQLite file that are in use.
+// pagesOf returns the total size in bytes of those pages of a SQLite file that are in use.
 func pagesOf(ctx context.Context, path string) (int64, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
 	if err != nil {

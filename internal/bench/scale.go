@@ -232,7 +232,7 @@ const writing = `sqlite\.\(\*committer\)\.run|face/grpc\.\(\*workerService\)\.ap
 
 var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
 
-// share returns the CPU time that a profile attributes to the functions that match writing.
+// share returns the CPU time that a profile attributes to the functions in the pattern `writing`.
 func share(ctx context.Context, profile string) (time.Duration, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=0", "-nodefraction=0", "-focus="+writing, profile).CombinedOutput()
 	if err != nil {

@@ -13,7 +13,7 @@ const stepSize = 1 << 10
 // stepsAndTasks are the two kinds of recorded work: steps in the agent's own process, and tasks.
 var stepsAndTasks = []string{"step", "task"}
 
-// latencyOfSteps is W1: one agent with sequential steps, and then tasks.
+// latencyOfSteps is W1: one agent runs steps, one after another, and then tasks.
 func latencyOfSteps(ctx context.Context, b *bench) error {
 	n := pick(b, 10, 200)
 	return b.on(ctx, deploymentSpec{slots: 16}, func(s *deployment) error {
@@ -99,7 +99,7 @@ func (s *deployment) perThousand(f *Figures, before, after cost, n int) {
 	}
 }
 
-// throughput is W2: many agents with steps, and then tasks, at the same time.
+// throughput is W2: many agents run steps at the same time, and then tasks.
 func throughput(ctx context.Context, b *bench) error {
 	agents, n := pick(b, 8, 200), pick(b, 4, 20)
 	return b.on(ctx, deploymentSpec{slots: agents + 16}, func(s *deployment) error {

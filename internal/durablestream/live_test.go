@@ -138,7 +138,7 @@ func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	}
 }
 
-// TestEventsOfBytes checks that events of other content types are base64 of the bytes.
+// TestEventsOfBytes checks that events carry content that is not text as base64.
 func TestEventsOfBytes(t *testing.T) {
 	r := open(t)
 	content := "\x00\xff\r\n\n" + filled(200_000)

@@ -66,8 +66,8 @@ func (g *generalStream) Offset(at int64) string { return g.offset(g.stream, at) 
 
 func (g *generalStream) Parse(offset string) (int64, error) { return g.parseOffset(g.stream, offset) }
 
-// Check implements [Source]. It returns 0, because offsets of general streams identify their
-// content.
+// Check implements [Source]. It returns 0, because an offset of a general stream itself identifies
+// the stream's content.
 func (g *generalStream) Check(context.Context, int64) (uint64, error) { return 0, nil }
 
 func (g *generalStream) End(ctx context.Context) (Page, error) {

@@ -249,7 +249,7 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*rules.Decision, err
 	return all[0], nil
 }
 
-// value runs a command like one, and returns the Value of its Decision.
+// value runs a command as the method one does, and returns the Value of the command's Decision.
 func (e *Engine) value(ctx context.Context, c store.Command) (any, error) {
 	d, err := e.one(ctx, c)
 	return d.Value, err

@@ -135,7 +135,7 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 	a2 := answering(&calls.ID, "c2")
 	a1 := answering(&a2.ID, "c1")
 	h.append(record, a2, a1, user(&a1.ID, "thanks"))
-	// An entry that branches off before the calls is checked on its own path.
+	// An entry with a parent before the calls begins a branch, on which there are no open calls.
 	h.append(user(&hello.ID, "another way"))
 }
 

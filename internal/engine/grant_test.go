@@ -24,7 +24,7 @@ func (h *holder) remembered(key string) {
 }
 
 // TestAGrantClearsOnlyWhatItAnswers checks that a question that a grant has approved permits only the
-// call with the approved arguments. It never permits a call that a rule denies.
+// call with the approved arguments. Such an approval never permits a call that a rule denies.
 func TestAGrantClearsOnlyWhatItAnswers(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()

@@ -178,7 +178,7 @@ func (b *bench) claimable() []uuid.UUID {
 	return ids
 }
 
-// gated is a store that blocks the commands of one name, and fails some reads.
+// gated is a store that blocks the commands with a given name, and fails some reads.
 type gated struct {
 	store.Store
 	name   string
@@ -394,7 +394,7 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
 				// The method Keep accepts any worker as the keeper of the goroutine. The command
-				// Signal must still hand the execution over only to its home.
+				// Signal must still hand the execution over only to the execution's home.
 				k.e.keepers.Keep(k.id, perdure.RetainedState{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)

@@ -44,7 +44,7 @@ func (w *Watcher) askInPlace(ctx context.Context) (bool, error) {
 	}
 }
 
-// AskOne asks one question. It reports false at the end of the input.
+// AskOne asks one question. The result is false at the end of the input.
 func (w *Watcher) AskOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	q, err := w.Question(ctx, id)
 	if err != nil {
