@@ -16,8 +16,7 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
-	// StopTask contains ids from CancelTask. The text that these tasks have streamed remains in the
-	// log.
+	// StopTask lists those ids of CancelTask whose streamed text remains in the log.
 	StopTask []uuid.UUID
 	// Questions are the questions to ask. A question whose key is already stored is not asked again.
 	// Withdraw contains ids of questions that need no answer any more. Each of them that is still
@@ -36,9 +35,9 @@ type Commit struct {
 	// WaitChoices records which alternative was met in each wait for one of several conditions. A function
 	// that is entered again reads this record.
 	WaitChoices []WaitChoice
-	// Retained is set if the commit suspends the execution and the worker parks the goroutine. That
-	// worker then has the first claim on the execution. The claim holds only data that the worker
-	// does not have yet. Nil means that the worker does not park the goroutine.
+	// Retained is set if the commit suspends the execution and the worker parks the goroutine. It
+	// describes the data that the worker keeps, so that the next claim holds only newer data. That
+	// worker then has the first claim on the execution.
 	Retained *RetainedState
 }
 
@@ -80,9 +79,9 @@ type StepRecord struct {
 	Key    string
 	Result Payload
 	Error  *TaskError
-	// Instance is the text that distinguishes the step from other steps of its name. It is only shown
-	// to people: Key identifies the step. It is empty if the text cannot be stored, or is longer than
-	// MaxStepInstance.
+	// Instance is the text that distinguishes the step from other steps of its name. The text is only
+	// shown to people; the step is identified by Key. It is empty if it cannot be stored or is longer
+	// than MaxStepInstance.
 	Instance string
 }
 
@@ -130,14 +129,13 @@ type Outcome struct {
 type CommitReply struct {
 	// Ended is the terminal status of the execution if it has ended; "" otherwise.
 	Ended Status
-	// Suspended reports whether the commit has ended the worker's lease. If it is false although the
-	// outcome is OutcomeSuspend, the wait was already met. If it is false although the outcome is
-	// OutcomeComplete, pending signals prevent the end of the execution.
+	// Suspended reports whether the commit has ended the worker's lease. For OutcomeSuspend, false
+	// means that the wait was already met. For OutcomeComplete, false means that pending signals
+	// prevent the end of the execution.
 	Suspended bool
-	// Signals are the pending signals that match the commit's wait or the names in Outcome.Unless.
+	// Tasks are the tasks that the commit or its wait names, as far as they ended before the commit.
 	Signals []Signal
-	// Tasks are the tasks that the commit or its wait names and that had already ended before the
-	// commit.
+	// Tasks are those tasks named by the commit or its wait that had ended before the commit.
 	Tasks []*Task
 	// Questions are the questions that the commit asks, withdraws or waits for, with the same fields as
 	// in AgentClaim.
@@ -151,8 +149,8 @@ type CommitReply struct {
 	Adopted map[uuid.UUID]uuid.UUID
 	// At is the store's time of the commit. The entries have it as their creation time.
 	At Time
-	// Wait is set if the outcome is OutcomeSuspend and its wait was already met. In this copy of the
-	// wait, Met is set on each node that is met.
+	// Wait is set if the outcome is OutcomeSuspend and its wait was already met. It is a copy of that
+	// wait, in which Met is set on each node that is met.
 	Wait *Wait
 	// RecordsSinceCheckpoint is the number of steps and tasks stored since the newest checkpoint.
 	RecordsSinceCheckpoint int64
@@ -166,9 +164,9 @@ type TaskFinish struct {
 	Error    *TaskError
 	Blocks   []BlockEnd
 	Events   []NewEvent
-	// Parked reports whether this worker has parked the goroutine of the execution and has a free slot
-	// for it. If the end of the task meets the execution's wait, the reply then holds the claim of the
-	// execution.
+	// Parked reports whether this worker has parked the goroutine of the execution and has a free
+	// slot for the execution. If the end of the task meets the execution's wait, the reply then holds
+	// the claim of the execution.
 	Parked   bool
 	Embedded bool
 	// Retained describes the data that the worker still has for the parked goroutine. If it is nil, the

@@ -48,8 +48,8 @@ const (
 
 var compactionReasons = []CompactionReason{CompactionAutomatic, CompactionContextLength, CompactionManual, CompactionInput}
 
-// CompactionRecord is the metadata of a compaction entry. It says which part of the path before the
-// entry the summary covers. The summary covers all that the model saw up to the entry Last.
+// CompactionRecord is the metadata of a compaction entry. It says which earlier entries of the path
+// are covered by the summary: all that the model saw up to the entry Last.
 type CompactionRecord struct {
 	// Last is the last entry that the summary covers. All tool calls up to it are answered. It is
 	// absent only in a compaction of reason input that begins the conversation.
@@ -124,8 +124,9 @@ func (e NewEntry) Range() (CompactionRange, error) {
 
 // CompactionConfig says when a conversation is compacted.
 type CompactionConfig struct {
-	// At is the fraction of the model's window, less its maximum output, at which the conversation is
-	// compacted. It is from MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
+	// At determines when the conversation is compacted: when it fills this fraction of the model's
+	// window minus its maximum output. It is from MinCompactionAt to MaxCompactionAt; default
+	// DefaultCompactionAt.
 	At *float64 `json:"at,omitempty"`
 	// Off turns off automatic compaction. A client can still ask for a compaction.
 	Off *bool `json:"off,omitempty"`
@@ -148,7 +149,7 @@ func (c *CompactionConfig) Threshold() float64 {
 // Disabled reports whether automatic compaction is off.
 func (c *CompactionConfig) Disabled() bool { return c != nil && c.Off != nil && *c.Off }
 
-// merge returns a copy of c in which each field that is set in over replaces the field of c.
+// merge returns a copy of c in which the fields that are set in `over` replace those of c.
 func (c *CompactionConfig) merge(over *CompactionConfig) *CompactionConfig {
 	if c == nil || over == nil {
 		if over == nil {

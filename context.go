@@ -22,8 +22,8 @@ type Context struct {
 type ContextEntry struct {
 	Entry Entry
 	// Rewritten reports that the messages before the entry have changed since a model created the
-	// entry. Providers accept the thinking in a message only if the messages before it are the same
-	// as when it was created. So the message is sent without its thinking.
+	// entry. A provider accepts the thinking in a message only if the messages before it have not
+	// changed, so the message is sent without its thinking.
 	Rewritten bool
 	// ResultBytes limits the texts of the entry's tool results, and the arguments of its tool calls, in
 	// bytes. The model sees the head and the tail of longer ones. 0 means no limit.
@@ -45,9 +45,9 @@ type LeftOut struct {
 // LeftOutByCompaction is the value of LeftOut.Why.
 const LeftOutByCompaction = "compaction"
 
-// ContextOf returns the context of a path. The path is in order, and begins at the root or at any
-// entry before the newest compaction's Pinned and KeepFrom. The context depends only on the path,
-// so each attempt of a model call and each reader gets the same context:
+// ContextOf returns the context of a path. The path is in order. It may begin after the root, but not
+// after the entries that the newest compaction names in Pinned and KeepFrom. The context depends only
+// on the path, so each attempt of a model call and each reader gets the same context:
 //
 //   - Without a compaction, the context is the path.
 //   - With compactions, the newest one applies. The context is its pinned entries, the compaction

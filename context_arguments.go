@@ -36,8 +36,8 @@ func CutArguments(p Part, limit int) Part {
 	}
 }
 
-// cutObject returns the JSON object with the head and the tail of text. Together they have at
-// most as many bytes as kept says.
+// cutObject returns the JSON object with the head and the tail of text. The parameter `kept` is the
+// maximum number of bytes of head and tail together.
 func cutObject(text string, kept int) json.RawMessage {
 	head, tail := strings.ToValidUTF8(text[:kept/2], ""), strings.ToValidUTF8(text[len(text)-kept/2:], "")
 	var b bytes.Buffer

@@ -33,10 +33,9 @@ func compacted(t interface{ Fatal(...any) }, r perdure.CompactionRecord) perdure
 	return e
 }
 
-// TestContextOfProperties checks the context of random paths with compactions. It has the pinned
-// entries, the newest compaction, the entries that the compaction keeps and those after it, in this
-// order. Together with the entries that are left out and the older compactions, these are all
-// entries of the path.
+// TestContextOfProperties checks the context of random paths with compactions. The context has the
+// pinned entries, the newest compaction, the entries that the compaction keeps, and the entries after
+// it, in this order. Every other entry of the path is left out, or is an older compaction.
 func TestContextOfProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var path []perdure.Entry

@@ -12,7 +12,7 @@ import (
 )
 
 // ModelConfig names a model. BaseURL and APIKeyEnv are used only if the worker's operator allows this
-// combination of the two.
+// pair.
 type ModelConfig struct {
 	Provider  string `json:"provider"`
 	ModelID   string `json:"modelId"`
@@ -29,9 +29,9 @@ const (
 	MaxModelID = 512
 )
 
-// CheckModelID checks that the model has an id of at most MaxModelID bytes of printable text. It
-// does not compare the id with a list of models. The error is invalid_argument, and its field name
-// begins with the argument at.
+// CheckModelID checks that the model has an id of at most MaxModelID bytes of printable text. It does
+// not compare the id with a list of models. The error is invalid_argument. The argument `at` is the
+// prefix of the field name in the error.
 func (m ModelConfig) CheckModelID(at string) error {
 	switch {
 	case m.ModelID == "":
@@ -46,10 +46,10 @@ func (m ModelConfig) CheckModelID(at string) error {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// CheckEndpoint checks that BaseURL is a URL without a password and that APIKeyEnv is the name of
-// an environment variable, not a key. So neither field can store a secret. The error is
-// invalid_argument. Its field name begins with the argument at, and it does not repeat the field's
-// value.
+// CheckEndpoint checks that BaseURL is a URL without a password and that APIKeyEnv is the name of an
+// environment variable, not a key. So neither field can store a secret. The error is
+// invalid_argument, and does not repeat the field's value. The argument `at` is the prefix of the
+// field name in the error.
 func (m ModelConfig) CheckEndpoint(at string) error {
 	if m.BaseURL != "" {
 		if _, err := ParseBaseURL(at+"baseUrl", m.BaseURL); err != nil {
@@ -63,7 +63,7 @@ func (m ModelConfig) CheckEndpoint(at string) error {
 }
 
 // HidePassword returns address without its query and without everything before its last @. It is for
-// errors that show the URL; address may be an invalid URL.
+// errors that show the URL. The address need not be a valid URL.
 func HidePassword(address string) string {
 	address, _, cut := strings.Cut(address, "?")
 	if cut {
@@ -155,9 +155,9 @@ func (c AgentConfig) CheckNet() error {
 	return nil
 }
 
-// Merge returns a copy of c in which each field that is set in over replaces the field of c. Net
-// becomes the stricter of both values, so that the start of an execution cannot allow network
-// access that its definition forbids.
+// Merge returns a copy of c in which the fields that are set in `over` replace those of c. Net
+// becomes the stricter of both values, so that the start of an execution cannot allow network access
+// that its definition forbids.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.MaxTurns != nil {
 		c.MaxTurns = over.MaxTurns

@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Dispatch is the interface between a worker and the server. The gRPC client implements it for a remote
-// server; the engine implements it for a server in the same process. Every method may return the error
-// unavailable, and the caller may then retry. Other errors are listed at each method.
+// Dispatch is the interface between a worker and the server. The gRPC client implements it for a
+// remote server; the engine implements it for a server in the same process. Every method may return
+// the error unavailable, and the caller may then retry. Other errors are listed at each method.
 //
-// A worker acts for one org. The API key of the connection, or the process, determines the org.
+// A worker acts for one org. A remote worker's API key determines the org.
 type Dispatch interface {
 	// Register tells the server which kinds the worker can run, and returns the server's settings.
 	// The worker registers again after each reconnect.
@@ -28,15 +28,14 @@ type Dispatch interface {
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
 	// Heartbeat renews every lease that the worker holds.
 	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
-	// WatchLeases calls changed when the worker should send a heartbeat to learn about a change of
-	// its claimed work. The change is that a client has cancelled such work, or that the server has
-	// ended it. WatchLeases also calls changed once when the watch begins. A call of changed is only
-	// a hint, and may be lost; the next heartbeat reports what has happened. WatchLeases returns
-	// when ctx ends or the connection breaks; the caller then calls it again. Errors: unavailable;
-	// internal from a server that does not know the method.
+	// WatchLeases calls the function changed when a client has cancelled, or the server has ended,
+	// work that the worker has claimed. It also calls the function once when the watch begins. A call
+	// is only a hint, and may be lost: the worker then sends a heartbeat, whose reply reports what
+	// has happened. WatchLeases returns when ctx ends or the connection breaks; the caller then calls
+	// it again. Errors: unavailable; internal from a server that does not know the method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
-	// Release returns claims. The claimed executions and tasks become PENDING at once. An attempt
-	// that had not started is not counted.
+	// Release returns claims. The claimed executions and tasks become PENDING at once. A released
+	// attempt whose code had not started is not counted.
 	Release(ctx context.Context, r Release) error
 
 	// Commit stores changes of an execution in one atomic write. A repeated commit with the same
@@ -47,8 +46,8 @@ type Dispatch interface {
 	// FinishTask ends an attempt of a task. A repeated call returns the first reply. Errors:
 	// lease_lost, conflict, payload_too_large.
 	FinishTask(ctx context.Context, f TaskFinish) (FinishReply, error)
-	// Append stores chunks of blocks, and events, which agents and task attempts have sent. Each reply
-	// holds the number of bytes of the block that the server now has.
+	// Append stores frames, which are chunks of blocks and events that agents and task attempts
+	// stream. Each reply holds the number of bytes of the block that the server now has.
 	Append(ctx context.Context, frames []Frame) ([]FrameReply, error)
 
 	// Entries returns the entries of a path, in order. The path begins after the entry q.After, or at
@@ -72,14 +71,15 @@ type Dispatch interface {
 	// not know the method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
 	// Signals returns the pending signals whose name matches one of the patterns and whose Order is
-	// greater than after, oldest first. It returns at most limit signals, and about 1 MiB.
+	// greater than the parameter `after`, oldest first. It returns at most `limit` signals, of about
+	// 1 MiB together.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
 	// PutBlob uploads content that is larger than InlineLimit. The commit that refers to the content
 	// follows. Errors: payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
-	// GetBlob returns the content of a blob of the execution. Errors: not_found, which is also returned
-	// if only the worker of a LOCAL execution has the content.
+	// GetBlob returns the content of a blob of the execution. Errors: not_found, also if the
+	// execution is LOCAL, so that only its home worker has the content.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
 
 	// ServeContents serves the server's requests for contents of LOCAL executions that this worker
@@ -92,7 +92,7 @@ type Dispatch interface {
 const MaxStreamedText = 1 << 20
 
 // StreamedText is the text that a task has streamed. For a LOCAL execution the server knows only the
-// hashes of the text's blocks, in order; the worker that stores the execution replaces them by Text.
+// hashes of the text's blocks, in order; the home worker replaces them by Text.
 type StreamedText struct {
 	Text     string
 	Withheld []Hash
@@ -234,8 +234,9 @@ type AgentClaim struct {
 	// Results are the tasks that the execution's wait contains, with their results.
 	Results []*Task
 	// Questions are the questions that the wait contains, in their current state, with kind, subject,
-	// status and answer only. The claim holds up to 1 MiB of answers. A larger answer is replaced by a
-	// zero Answer without a verdict; Dispatch.Questions returns it.
+	// status and answer only. The claim holds up to 1 MiB of answers. An answer beyond this size is
+	// replaced by a zero Answer without a verdict, and Dispatch.Questions returns the complete
+	// answer.
 	Questions []*Question
 	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether further
 	// signals are pending.
@@ -250,11 +251,11 @@ type AgentClaim struct {
 	// ContinuesParked reports whether the claim continues a goroutine that its worker has parked (see
 	// RetainedState). Such a claim leaves out the data that the worker has: input, output, gate,
 	// checkpoint, Again, and the signals up to RetainedState.Seen. If the claim comes in the reply to
-	// the end of a task, that task's input and result are left out, too. If the worker no longer has the goroutine, it
-	// releases the claim, and the next claim has all data.
+	// the end of a task, that task's input and result are left out, too. If the worker no longer has
+	// the goroutine, the worker releases the claim, and the next claim has all data.
 	ContinuesParked bool
-	// Ended is the first page of ended steps and tasks. It is set if the poll requested it and the
-	// execution had been claimed before. It is nil if ContinuesParked is true.
+	// Ended is the first page of ended steps and tasks. It is set if the poll requested it, the
+	// execution had been claimed before, and ContinuesParked is false.
 	Ended *EndedPage
 }
 
@@ -287,24 +288,25 @@ type Heartbeat struct {
 	Parked []ParkedExecution
 }
 
-// TaskHeartbeat renews the lease of an attempt and reports the attempt's progress, if any. Alive reports
-// whether the task's code has shown activity since the last heartbeat; progress counts as activity.
-// Without Alive, a heartbeat shows only that the worker runs.
+// TaskHeartbeat renews the lease of an attempt and reports the attempt's progress, if any. Alive
+// reports whether the task's code has shown activity since the last heartbeat; progress counts as
+// activity.
 type TaskHeartbeat struct {
 	Lease    TaskLease
 	Progress json.RawMessage
 	Alive    bool
 }
 
-// ParkedExecution is an execution whose goroutine a worker has parked, and the commit with which it parked.
+// ParkedExecution is an execution whose goroutine a worker has parked. At is the commit with which
+// the goroutine parked.
 type ParkedExecution struct {
 	ExecutionID uuid.UUID
 	At          CommitNumber
 }
 
-// HeartbeatReply holds one reply for each item of the heartbeat, in the same order. If the server could
-// not process an item, its reply is Unknown, or ParkedKeep for a parked goroutine, and other items are
-// not affected.
+// HeartbeatReply holds one reply for each item of the heartbeat, in the same order. If the server
+// could not process an item, the reply to an execution or a task has Unknown set, and the reply to a
+// parked goroutine is ParkedKeep.
 type HeartbeatReply struct {
 	Agents []AgentHeartbeatReply
 	Tasks  []TaskHeartbeatReply
@@ -353,10 +355,10 @@ type Release struct {
 // several in a row.
 //
 // Unfit, if set, is the reason why this worker cannot continue the execution, while another worker
-// may be able to. The server delays the next claim as it does after a lost worker. The number of
-// such releases has the same limit as the number of lost workers; at the limit, the execution fails
-// with Unfit as its error. There is one difference: after several lost workers, only a worker that
-// has no other execution may claim the execution. Releases with Unfit do not have this effect.
+// may be able to. The server delays the next claim as it does after a lost worker. The number of such
+// releases has the same limit as the number of lost workers; at the limit, the execution fails with
+// Unfit as its error. Unlike lost workers, such releases never restrict the claim of the execution to
+// workers that have no other execution.
 type AgentRelease struct {
 	Lease Lease
 	Panic string
@@ -417,8 +419,8 @@ type EntryQuery struct {
 	Newest int
 	// Context selects the entries from which ContextOf builds the context at Leaf: the pinned entries
 	// of the newest compaction, and the path from the first entry that the compaction keeps. If After
-	// is one of these entries of the path, only the entries after it are returned; otherwise After has
-	// no effect. Newest has no effect either. A server of an earlier version ignores Context: it
+	// is one of these entries of the path, only the entries after it are returned; otherwise After
+	// has no effect. Newest has no effect. A server that does not know this field ignores it, and
 	// returns the path after After.
 	Context bool
 }

@@ -11,8 +11,8 @@ const (
 	MaxMessages = 100_000
 	// MaxNesting is the maximum nesting of a client's JSON.
 	MaxNesting = 1000
-	// MaxKeys is the maximum number of keys of an object in a client's JSON. The keys of the objects
-	// that contain it count, too.
+	// MaxKeys is the maximum number of keys in the open objects of a client's JSON: the current
+	// object, and all objects around it.
 	MaxKeys = 100_000
 	// MaxKeyBytes is the maximum length in bytes of a key in a client's JSON.
 	MaxKeyBytes = 64 << 10
@@ -42,8 +42,8 @@ var MessageParts = map[string]int{"parts": MaxParts, "parts[].parts": MaxParts}
 
 // CheckDocument reads a JSON text to its end and checks that it is JSON in UTF-8 and follows the
 // rules. It holds no part of the text in memory, except the keys of the objects that it has entered
-// and not yet left. The error is invalid_argument and names the path of the invalid value below
-// root, or it is the reader's error.
+// and not yet left. The error is the reader's error, or invalid_argument with the path of the invalid
+// value, which begins with root.
 func CheckDocument(root string, text io.Reader, rules DocumentRules) error {
 	return checkDocument(&scanner{in: text, buf: make([]byte, 0, 32<<10), root: root, rules: rules})
 }
@@ -63,11 +63,11 @@ func checkDocument(s *scanner) error {
 
 // CheckNoDoubledKeys refuses JSON in which an object has a key twice, because readers differ in which
 // value they use. Keys are compared after their escapes are decoded. The error names the path of the
-// key below root. Invalid JSON passes; the decoder refuses it.
+// key, which begins with root. Invalid JSON is not an error here; the decoder refuses it.
 func CheckNoDoubledKeys(root string, raw []byte) error { return checkNoDoubledKeys(root, raw) }
 
-// checkNoDoubledKeys does the same as CheckNoDoubledKeys. In addition, it allows duplicate keys inside
-// the values of the keys in opaque.
+// checkNoDoubledKeys does the same as CheckNoDoubledKeys, but allows duplicate keys inside the values
+// of the keys listed in opaque.
 func checkNoDoubledKeys(root string, raw []byte, opaque ...string) error {
 	s := &scanner{buf: raw, root: root, rules: DocumentRules{Opaque: opaque}}
 	if err := s.document(); s.doubled {

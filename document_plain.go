@@ -21,9 +21,9 @@ func plainRun(text []byte) int {
 	return n
 }
 
-// special reports whether one of the eight bytes of w is not plain. It subtracts from all eight
-// bytes at once. Only a byte that is not plain borrows from the byte above it, so the result is
-// false for eight plain bytes.
+// special reports whether one of the eight bytes of w is not plain. It subtracts from all eight bytes
+// at once. Only a byte that is not plain borrows from the byte above it, so the result for eight
+// plain bytes is false.
 func special(w uint64) bool {
 	quote, backslash := w^'"'*everyByte, w^'\\'*everyByte
 	return (w|(w-' '*everyByte)|(quote-everyByte)|(backslash-everyByte))&highBits != 0

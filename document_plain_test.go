@@ -27,9 +27,9 @@ func TestSpecialBytesAreFoundInEights(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreScannedAsWrittenByteByByte checks that a string of 40 ASCII characters is accepted
-// exactly if encoding/json accepts it, wherever a byte that is not plain occurs. A check from memory
-// and a check from a reader agree.
+// TestLongTextsAreScannedAsWrittenByteByByte checks strings of 40 characters, of which up to two are
+// random ASCII characters. The scanner must accept a string exactly if encoding/json does, both from
+// memory and from a reader.
 func TestLongTextsAreScannedAsWrittenByteByByte(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

@@ -69,7 +69,7 @@ func (s *scanner) malformed() error {
 	return FieldErrorf(s.root, "is not valid JSON in UTF-8")
 }
 
-// document reads the single value that the text consists of.
+// document reads the whole text, which must consist of a single value.
 func (s *scanner) document() error {
 	if err := s.value(); err != nil {
 		return err
@@ -186,8 +186,8 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// text reads a JSON string. If keep is not nil, text appends the bytes between the quotes to *keep,
-// until *keep has more than limit bytes.
+// text reads a JSON string. If the pointer `keep` is not nil, the bytes between the quotes are
+// appended to its target, until that has more than `limit` bytes.
 func (s *scanner) text(keep *[]byte, limit int) error {
 	s.pos++ // the quote
 	for {
@@ -247,7 +247,7 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// character reads a UTF-8 character of several bytes, whose first byte is already in keep.
+// character reads a UTF-8 character of several bytes, whose first byte has already been stored.
 func (s *scanner) character(keep *[]byte, limit int) error {
 	var raw [utf8.UTFMax]byte
 	n := 0

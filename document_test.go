@@ -36,9 +36,9 @@ func TestDoubledKeysAreNamed(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreJSONInUTF8 checks that the scanner accepts the documents that are UTF-8 and that
-// encoding/json accepts. Documents are checked from memory, from a reader that returns one byte at a
-// time, and with a worker's rules.
+// TestDocumentsAreJSONInUTF8 checks that the scanner accepts a document exactly if it is UTF-8 and
+// encoding/json accepts it. Documents are checked from memory, from a reader that returns one byte at
+// a time, and with a worker's rules.
 func TestDocumentsAreJSONInUTF8(t *testing.T) {
 	for _, raw := range []string{
 		"", " ", "null", "nul", "true ", "false,", "0", "-0.5e+10", "01", "-", "1.", "1e", `"a\u00e9\n"`, `"\x"`, `"\u12g4"`,

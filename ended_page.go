@@ -14,7 +14,7 @@ const (
 )
 
 // EndedHead describes how a step or a task of an execution ended. A function that is entered again
-// needs many of these heads, so they are sent in pages and without large results.
+// may need many heads, so they are sent in pages, without large results.
 type EndedHead struct {
 	ID     uuid.UUID // as TaskID derives it from the key
 	Kind   string    // the task's kind, or the step's name
@@ -37,13 +37,13 @@ type EndedHead struct {
 // EndedPage is a page of heads, in the order in which their records were created.
 type EndedPage struct {
 	Heads []EndedHead
-	// From is the position of this page (EndedQuery.After), Next the position of the next page.
-	// More reports whether there is a next page.
+	// From is the position of this page, as in EndedQuery.After. Next is the position of the next
+	// page. More reports whether there is a next page.
 	From, Next int64
 	More       bool
-	// Whole, on the first page of a claim, reports whether the page begins with the execution's first
-	// record. Otherwise it begins with the first record since the newest checkpoint, and older records
-	// exist.
+	// Whole is set on the first page of a claim. It reports whether the page begins with the
+	// execution's first record. Otherwise the page begins with the first record since the newest
+	// checkpoint.
 	Whole bool
 }
 

@@ -56,8 +56,8 @@ type Entry struct {
 }
 
 // MarshalJSON writes every member, with null for an empty one, except contentBytes and contentSha256,
-// which it writes only if they are set. It copies content and metadata unchanged, because encoding/json
-// validates the output of a Marshaler.
+// which it writes only if they are set. It does not validate content and metadata, because
+// encoding/json validates the output of a Marshaler.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return e.AppendJSON(make([]byte, 0, 512+len(e.Content)+len(e.Metadata)))
 }
@@ -106,7 +106,7 @@ func appendRaw(b []byte, raw json.RawMessage) []byte {
 	return append(b, raw...)
 }
 
-// appendText appends a string as JSON. It writes null for an empty string unless always is true.
+// appendText appends a string as JSON. It writes null for an empty string unless `always` is true.
 func appendText(b []byte, s string, always bool) ([]byte, error) {
 	if s == "" && !always {
 		return append(b, "null"...), nil
@@ -133,8 +133,9 @@ func (e Entry) Message() (Message, error) {
 	return m, nil
 }
 
-// EntryHead is the part of an entry that the transcript rules need: its place in the tree, and the open
-// tool calls. A tool call is open if the path up to this entry contains no result for it.
+// EntryHead is the part of an entry that the transcript rules need: its place in the tree, and the
+// tool calls that are open there. A tool call is open if the path up to the entry has no result for
+// it.
 type EntryHead struct {
 	ID       uuid.UUID
 	ParentID *uuid.UUID

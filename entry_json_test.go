@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEntriesEncodeAsTheirMembers checks that the JSON of an entry has the members and values of a
-// struct with the same members. Content that is no JSON is an error.
+// TestEntriesEncodeAsTheirMembers checks that an entry is encoded like a plain struct with the same
+// members. Content that is no JSON is an error.
 func TestEntriesEncodeAsTheirMembers(t *testing.T) {
 	texts := rapid.OneOf(rapid.Just(""), rapid.StringN(0, 12, -1), rapid.SampledFrom([]string{"a\"b\\c", "<&>", "\u2028", "\x00\n", "\xff"}))
 	raws := rapid.SampledFrom([]string{"null", "{}", ` {"a" : [1, "<"]}`, `"x"`})

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// foldedBegin is how an entry's content begins if EmbedMetadata has added the metadata to it.
+// foldedBegin is the beginning of an entry's content after EmbedMetadata has added the metadata.
 const foldedBegin = `{"metadata":`
 
 // EmbedMetadata adds the entry's metadata to its content, as the member "metadata", so that one hash covers
@@ -29,8 +29,8 @@ func (e *Entry) EmbedMetadata() error {
 	return nil
 }
 
-// ExtractMetadata removes the metadata from the content and restores the original content byte for byte. An
-// entry without metadata in its content is left unchanged.
+// ExtractMetadata removes the metadata from the content and restores the original content byte for
+// byte. It does not change an entry whose content has no metadata.
 func (e *Entry) ExtractMetadata() {
 	if e.Metadata != nil || !bytes.HasPrefix(e.Content, []byte(foldedBegin)) {
 		return
@@ -46,11 +46,12 @@ func (e *Entry) ExtractMetadata() {
 	e.Metadata = metadata
 }
 
-// foldedLimit is the maximum number of bytes in which UnfoldFrom searches for the metadata.
+// foldedLimit is the number of bytes within which ExtractMetadataFrom must find the whole metadata.
 const foldedLimit = 1 << 20
 
-// ExtractMetadataFrom does the same as [Entry.ExtractMetadata] for a content that is read as a stream. It buffers only
-// the metadata. Errors: those of the reader, internal (the metadata does not decode, or exceeds 1 MiB).
+// ExtractMetadataFrom does the same as [Entry.ExtractMetadata] for a content that is read as a
+// stream. It buffers only the metadata. Errors: those of the reader, internal (the metadata does not
+// decode, or exceeds 1 MiB).
 func (e *Entry) ExtractMetadataFrom(content io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(content)
 	begin, _ := in.Peek(len(foldedBegin)) // if Peek fails, the next read returns the same error

@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// TestFoldedMetadataComesBack checks that ExtractMetadata restores the original content and metadata byte for
-// byte. EmbedMetadata refuses content that is no object.
+// TestFoldedMetadataComesBack checks that ExtractMetadata restores the content and metadata that
+// EmbedMetadata has combined, byte for byte. EmbedMetadata refuses content that is no object.
 func TestFoldedMetadataComesBack(t *testing.T) {
 	for _, content := range []string{`{}`, `{ }`, `{"parts":[]}`, `{"parts": [{"type":"text","text":"a}b"}], "x": 1 }`} {
 		for _, metadata := range []string{``, `{}`, `{"a":{"b":"}"}}`, `null`, `[1, 2]`} {
@@ -39,9 +39,9 @@ func TestFoldedMetadataComesBack(t *testing.T) {
 	}
 }
 
-// TestExtractMetadataFromEqualsExtractMetadata checks that ExtractMetadataFrom has the same result as ExtractMetadata. If the reader fails,
-// its content before the error is passed on, and then the error. Metadata over 1 MiB is an internal
-// error.
+// TestExtractMetadataFromEqualsExtractMetadata checks that ExtractMetadataFrom has the same result as
+// ExtractMetadata. If the reader fails, the content before the error is passed on, and then the
+// error. Metadata over 1 MiB is an internal error.
 func TestExtractMetadataFromEqualsExtractMetadata(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	for _, e := range []Entry{

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// DecodeExactly decodes JSON into *v. It refuses a member whose name is not exactly the JSON name of a
-// field of the type. (encoding/json accepts a name in any case.) The error is invalid_argument and
-// names the member's path below root.
+// DecodeExactly decodes JSON into *v. It refuses a member whose name is not exactly the JSON name of
+// a field of the type. (encoding/json accepts a name in any case.) The error is invalid_argument and
+// names the member's path, which begins with root.
 func DecodeExactly(root string, raw []byte, v any) error {
 	if err := CheckDocumentBytes(root, raw, DocumentRules{}); err != nil {
 		return err
@@ -56,8 +56,8 @@ func nameOfType(t reflect.Type) string {
 	return "a number in its range"
 }
 
-// CheckExactNames refuses members whose names differ only in case from the JSON name of a field of v's
-// type. It accepts other members that the type does not have.
+// CheckExactNames refuses members whose names differ only in case from the JSON name of a field of
+// v's type. All other unknown members are accepted.
 func CheckExactNames(root string, raw []byte, v any) error {
 	return checkNames(root, raw, reflect.TypeOf(v), true)
 }
@@ -67,9 +67,9 @@ var (
 	decodesText   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// checkNames checks the names in raw against the fields of the type t. If unknown is true, it accepts
-// names that are unlike those of all fields. It accepts a value that does not match the type, because
-// the decoder refuses it.
+// checkNames checks the names in raw against the fields of the type t. If the parameter unknown is
+// true, it accepts an unknown name that does not differ only in case from a field's name. Values of a
+// wrong type are not its concern: the decoder refuses them.
 func checkNames(at string, raw json.RawMessage, t reflect.Type, unknown bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

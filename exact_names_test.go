@@ -9,8 +9,8 @@ import (
 )
 
 // TestMembersAreTakenByTheirExactNames checks that DecodeExactly accepts members only by their exact
-// names, at every depth. CheckExactNames also accepts members whose names are unlike any of the
-// type's.
+// names, at every depth. CheckExactNames also accepts unknown members, unless their names differ only
+// in case from a known one.
 func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","models":[{"provider":"p","modelId":"m","baseUrl":"u"}],"config":{"maxTurns":1},"metadata":{"Name":1}}`: "",

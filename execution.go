@@ -20,7 +20,7 @@ type Execution struct {
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
 	Output          json.RawMessage `json:"output"`
-	// InputBytes and the fields below it are the length and the hash of input and output. They are for
+	// InputBytes and the three fields below it are the lengths and hashes of input and output, for
 	// clients that do not receive the contents.
 	InputBytes   int64  `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string `json:"inputSha256,omitempty" wire:"-"`
@@ -54,14 +54,13 @@ type Execution struct {
 	// KeyID is the API key that started the execution; the execution counts against that key's limits.
 	// It is nil for the token of the data directory, and for the server process itself.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
-	// Askers are the API keys that sent the signals which the current response has taken. The token of
-	// the data directory is uuid.Nil in the list. Askers is nil if the response began before servers
-	// recorded them.
+	// Askers are the API keys that sent the signals which the current response has taken. In the
+	// list, uuid.Nil stands for the token of the data directory. Askers is nil if the response began
+	// at an earlier version, which did not record them.
 	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Leaf is the entry that becomes the parent of the next entry.
 	Leaf *uuid.UUID `json:"-"`
-	// ResponseID is the id of the current response, or of the last one. The execution's input begins
-	// the first response; each later input begins another one.
+	// ResponseID is the id of the current response, or of the last one.
 	ResponseID string `json:"-"`
 
 	// Fence, ClaimID and LeaseUntil describe the lease of the worker that holds the execution.
@@ -69,7 +68,7 @@ type Execution struct {
 	ClaimID    uuid.UUID `json:"-"`
 	LeaseUntil Time      `json:"-"`
 	// Embedded reports whether the lease belongs to a worker in the process that owns the data
-	// directory. That worker no longer exists when another process owns the directory.
+	// directory. If another process now owns the directory, that worker no longer exists.
 	Embedded bool `json:"-"`
 	// LastCommit is the number of the newest commit, and Answer the reply to it. A repeat of that
 	// commit gets the same reply.
@@ -78,7 +77,7 @@ type Execution struct {
 
 	// ReadyAt is the time at which the execution became PENDING; the execution that has been PENDING
 	// longest is claimed first. NotBefore is the earliest time of a claim. It is set after a claim
-	// that lost or crashed its worker.
+	// whose worker was lost or reported a panic.
 	ReadyAt    Time       `json:"-"`
 	NotBefore  Time       `json:"-"`
 	WakeReason WakeReason `json:"-"`
@@ -108,8 +107,8 @@ type Execution struct {
 	// Gate is the gate of the execution's approval policies; nil if every tool call is allowed.
 	Gate *Gate `json:"-"`
 	// Policies is the result of the method Approvals. It is set for clients that read a single
-	// execution. It is nil if every tool call is allowed, or if the input that contains the policies is
-	// not shown.
+	// execution. It is nil if every tool call is allowed, or if the client does not receive the
+	// input, which contains the policies.
 	Policies *Approvals `json:"approvals,omitempty" wire:"-"`
 	// RecordsSinceCheckpoint is the number of steps recorded and tasks scheduled since the newest
 	// checkpoint. The worker reads these records when the function is entered again.
@@ -157,8 +156,8 @@ type WorkerAway struct {
 	Since *Time `json:"since"`
 }
 
-// LocalQueuePrefix is the prefix of the names of queues for the tasks of LOCAL executions, which
-// only one worker may run.
+// LocalQueuePrefix is the prefix of the names of queues for tasks of LOCAL executions. Only one
+// worker may run the tasks of such a queue.
 const LocalQueuePrefix = "local:"
 
 // LocalQueue returns the name of the queue for the tasks of a worker's LOCAL executions.
@@ -182,9 +181,9 @@ const (
 type CommitNumber struct {
 	Fence  int64 `json:"fence"`
 	Number int64 `json:"number"`
-	// ClaimID is the id of the claim. It distinguishes two claims with the same fence, which a restore
-	// of the store can produce. Claims and messages about parked goroutines carry it. uuid.Nil, from a
-	// worker that does not send the id, matches any claim.
+	// ClaimID is the id of the claim. It distinguishes two claims with the same fence, as a restore
+	// of the store can produce. It is set in claims and in messages about parked goroutines. The
+	// value uuid.Nil, from a worker that does not send the id, matches any claim.
 	ClaimID uuid.UUID `json:"-"`
 }
 

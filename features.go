@@ -18,8 +18,8 @@ const FeatureContext Features = 1
 const FeatureQuestions Features = 2
 
 // FeatureLocalQuestions means that a worker stores the contents and the answers of the questions of
-// LOCAL executions. A LOCAL execution needs the feature from its first question on. If policies guard
-// its tool calls, it needs the feature from its start on.
+// LOCAL executions. A LOCAL execution needs the feature from its first question on. If approval
+// policies guard its tool calls, the execution needs the feature from its start on.
 const FeatureLocalQuestions Features = 4
 
 // AllFeatures are the features that workers of this version support.

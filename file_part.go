@@ -20,8 +20,8 @@ const (
 // mimeType matches a media type of RFC 6838 without parameters.
 var mimeType = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
 
-// checkFile refuses a file over MaxFileBytes. It also refuses a file unless exactly one of its data,
-// URL and id is set. For the types PDF and text it refuses data that do not match the type.
+// checkFile refuses a file over MaxFileBytes. Exactly one of the file's data, URL and id must be set.
+// Data with the type PDF or text must match that type.
 func checkFile(at string, p Part) error {
 	given := 0
 	for _, s := range []string{p.Data, p.URL, p.FileID} {
@@ -99,8 +99,8 @@ func checkFileData(at string, p Part) error {
 	return nil
 }
 
-// Describe returns a description of an image or a file: its URL, its name or its type. People see it,
-// and so do models whose provider does not accept the part.
+// Describe returns a description of an image or a file: its URL, its name or its type. It is shown to
+// people, and to models whose provider does not accept the part.
 func (p Part) Describe() string {
 	what := "a file"
 	if p.Type == PartImage {

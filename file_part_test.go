@@ -74,9 +74,9 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeShownBecomeTexts checks that AcceptableParts and AcceptableResult replace a
-// refused file or URL by a text, which does not contain a password. Such a part may have been stored
-// before the check existed.
+// TestFilesThatCannotBeShownBecomeTexts checks that AcceptableParts and AcceptableResult replace an
+// invalid file or URL by a text, which contains no password. An invalid part may have been stored by
+// an earlier version.
 func TestFilesThatCannotBeShownBecomeTexts(t *testing.T) {
 	bad := []Part{{Type: PartFile}, {Type: PartImage, URL: "file:///etc/passwd"}, {Type: PartFile, URL: "https://u:p@example.com/"}}
 	for _, p := range append(AcceptableParts(RoleUser, bad), AcceptableResult(bad)...) {

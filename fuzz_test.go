@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// FuzzCursor checks that ParseCursor inverts String. FuzzParseCursor checks the other direction.
+// FuzzCursor checks that ParseCursor inverts String.
 func FuzzCursor(f *testing.F) {
 	f.Add(uint64(0), int64(0))
 	f.Add(uint64(7), int64(300))
@@ -125,7 +125,8 @@ func numbersIn(input []byte) []json.Number {
 	}
 }
 
-// held reports whether a float64 represents the number exactly. It returns true for a fraction.
+// held reports whether a float64 represents an integer exactly. It returns true for numbers that are
+// not integers.
 func held(n json.Number) bool {
 	f, err := n.Float64()
 	if err != nil {
@@ -135,10 +136,10 @@ func held(n json.Number) bool {
 	return err == nil && (!exact.IsInt() || exact.Cmp(big.NewFloat(f)) == 0)
 }
 
-// FuzzWait decodes a wait and facts (signals, tasks, questions, the time) from bytes. It checks
-// that the wait is unchanged after encoding and decoding as JSON, and that it is met exactly if a
-// naive evaluation says so. A wait that is marked as met stays met without the facts. A wait that
-// some facts meet is also met by more facts. Mark does not change its receiver.
+// FuzzWait decodes a wait and facts (signals, tasks, questions, the time) from bytes. It checks that
+// the wait is unchanged after encoding and decoding as JSON, and that it is met exactly if a naive
+// evaluation says so. After Mark, the wait is met even without the facts. A wait that some facts meet
+// is also met by more facts. Mark does not change its receiver.
 func FuzzWait(f *testing.F) {
 	f.Add([]byte{0, 1, 2}, uint8(1))
 	f.Add([]byte{3, 2, 0, 1}, uint8(7))

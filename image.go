@@ -78,7 +78,7 @@ var errNoBase64 = errors.New("not base64")
 // data that is not png, jpeg, gif or webp. Errors: errNoBase64, or the error of walkImage for a damaged
 // image. The decoded image is not held in memory.
 func inspectImage(data string) (mime string, size int, err error) {
-	// The decoder accepts line breaks and text after the padding; providers accept neither.
+	// The decoder of Go accepts line breaks, and text after the padding. Providers accept neither.
 	if len(data)%4 != 0 || strings.ContainsAny(data, "\r\n") || strings.Contains(data[:max(0, len(data)-2)], "=") {
 		return "", 0, errNoBase64
 	}

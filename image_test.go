@@ -173,8 +173,8 @@ func wantContentField(t *testing.T, name string, m perdure.Message, at, field st
 }
 
 // TestAcceptablePartsAreAccepted checks that CheckParts accepts the result of AcceptableParts. The
-// result has as many parts as the input, and the input is not changed. A call without a name stays
-// a call. Parts that are acceptable are not copied.
+// result has as many parts as the input, and the input is not changed. A call without a name stays a
+// call. If all parts are acceptable, the result is the same slice.
 func TestAcceptablePartsAreAccepted(t *testing.T) {
 	bad := imageOf("hi", "image/png")
 	call := toolCall("c")

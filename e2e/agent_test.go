@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// testEngine is an engine with its own store, and workers.
+// testEngine is an engine with workers and a store of its own.
 type testEngine struct {
 	t      *testing.T
 	engine *engine.Engine
@@ -71,7 +71,7 @@ func (b *testEngine) start(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// until waits until want returns true for the execution, and returns the execution.
+// until waits until the function `want` returns true for the execution, and returns the execution.
 func (b *testEngine) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.t.Helper()
 	hints, unsubscribe := b.engine.Hints.Subscribe("log." + id.String())

@@ -43,8 +43,8 @@ type usage struct {
 
 func tokens(in, out int) usage { return usage{Input: in, Output: out, Total: in + out} }
 
-// fixture is a turn with its conditions: the number of earlier answers, and words in the user's
-// last message.
+// fixture is a turn with the conditions under which it is returned: the number of earlier answers,
+// and words in the user's last message.
 type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`
@@ -59,8 +59,8 @@ type fixture struct {
 	ChunkSize int `json:"chunkSize,omitempty"` // in characters
 }
 
-// conversation returns fixtures of turns that answer a message. The parameter first is the number
-// of answers before the first turn, and pace is the pause before each chunk.
+// conversation returns fixtures of turns that answer a message. The parameter `first` is the number
+// of answers before the first turn, and `pace` is the pause before each chunk.
 func conversation(message string, first int, pace time.Duration, turns ...turn) []fixture {
 	var all []fixture
 	for i, t := range turns {
@@ -151,7 +151,7 @@ type promptMessage struct {
 	} `json:"tool_calls,omitempty"`
 }
 
-// text returns the message's text, from a string or a list of parts.
+// text returns the message's text. The content is a string or a list of parts.
 func (m promptMessage) text() string {
 	switch content := m.Content.(type) {
 	case string:
@@ -182,14 +182,14 @@ func (c modelCall) turn() int {
 // at returns the time at which the call arrived.
 func (c modelCall) at() time.Time { return time.UnixMilli(c.Timestamp) }
 
-// received reports whether the whole request arrived. A client that is killed while it sends the
-// request leaves one without a body in the journal.
+// received reports whether the whole request arrived. If a client is killed while it sends a request,
+// the journal contains that request without a body.
 func (c modelCall) received() bool {
 	return !c.Response.Interrupted || c.Response.Status != 0 || len(c.Body.Messages) > 0
 }
 
-// calls returns the journal, without requests that did not arrive whole. The test fails if a call was
-// answered with another status than 200.
+// calls returns the requests in the journal, except those that did not arrive completely. The test
+// fails if a response has another status than 200.
 func (a *aimock) calls() []modelCall {
 	a.t.Helper()
 	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+"/__aimock/journal", nil)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// clockFile is an environment variable of a process. It contains the path of the file with the
-// offset of the process's clock.
+// clockFile is the name of an environment variable. Its value is the path of the file that contains
+// the offset of a process's clock.
 const clockFile = "CHAOS_CLOCK"
 
 // movedTime is Go code that is added to package time of the program with the adjustable clock.
@@ -59,11 +59,11 @@ func moved(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// movableProgram builds the real program with a changed standard library. The wall clock of this
-// program can be set from outside, as an administrator or a time server sets a machine's clock. Its
-// monotonic clock, its timers and the project's code are unchanged. The change is necessary because
-// Linux has no separate wall clock for a single process, and because Go reads the clock without a
-// library that could be preloaded.
+// movableProgram builds the real program with a changed standard library. A test can set the wall
+// clock of this program, as an administrator or a time server sets a machine's clock. Its monotonic
+// clock, its timers and the project's code are unchanged. The change is necessary because Linux has
+// no separate wall clock for a single process, and because Go reads the clock without a library that
+// could be preloaded.
 func movableProgram(t *testing.T) string {
 	t.Helper()
 	path, err := buildMovable()
@@ -107,8 +107,8 @@ var buildMovable = sync.OnceValues(func() (string, error) {
 	return buildAs("perdure-movable", "-overlay", file)
 })
 
-// newClock creates the file of a process's clock with offset 0, and returns the variable that names
-// it.
+// newClock creates the clock file of a process, with offset 0. It returns the environment variable,
+// as NAME=value, that names the file.
 func newClock(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.WriteFile(path, make([]byte, 8), 0o600); err != nil {

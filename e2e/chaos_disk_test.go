@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// disk is a small separate volume: a tmpfs in a mount namespace. Root may create the namespace
-// directly, and other users in a user namespace. The disk exists as long as its holder process.
+// disk is a small separate volume: a tmpfs in a mount namespace. Root creates the namespace directly,
+// and other users create it in a user namespace. The disk exists as long as its holder process runs.
 type disk struct {
 	t      *testing.T
 	dir    string // mount point inside the namespace
@@ -34,7 +34,8 @@ func newDisk(t *testing.T, dir string, bytes int) *disk {
 	return d
 }
 
-// enter returns the command prefix that starts a program inside the disk's namespace.
+// enter returns the beginning of a command line; the program that follows runs inside the disk's
+// namespace.
 func (d *disk) enter() []string {
 	enter := []string{"nsenter", "--target", fmt.Sprint(d.holder.cmd.Process.Pid), "--mount"}
 	if os.Getuid() != 0 {
@@ -48,8 +49,8 @@ func (d *disk) outside(name string) string {
 	return filepath.Join("/proc", fmt.Sprint(d.holder.cmd.Process.Pid), "root", d.dir, name)
 }
 
-// copied copies a database from the disk and returns the copy's path. SQLite resolves the links in
-// a path itself, so it could not open the path that outside returns.
+// copied copies a database from the disk and returns the copy's path. SQLite cannot open the path of
+// the method outside, because SQLite resolves the links in a path itself.
 func (d *disk) copied(name string) string {
 	d.t.Helper()
 	to := d.t.TempDir()

@@ -125,8 +125,8 @@ func (s *faultInjector) disturb(f chaos.Fault) (end func()) {
 	return func() { set(chaos.Rule{}) }
 }
 
-// linksOf returns the proxies that a fault breaks. For a worker these are the links in use, so that
-// it has to connect to another server, or all links if none is in use.
+// linksOf returns the proxies that a fault breaks. For a worker these are the proxies that it uses,
+// so that it must connect to another server. If it uses none, they are all its proxies.
 func (s *faultInjector) linksOf(f chaos.Fault) []*chaos.Proxy {
 	switch {
 	case f.OfWorker():
@@ -180,7 +180,7 @@ func (s *faultInjector) dropConnections() (end func()) {
 	return func() {}
 }
 
-// noteKill records the runs that the killed worker held, and the time by the store's clock.
+// noteKill records a kill: the runs that the killed worker held, and the time by the store's clock.
 func (s *faultInjector) noteKill(m *member) {
 	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
 	if err != nil {
@@ -224,7 +224,7 @@ func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error
 	return runs, errors.Join(err, look.Close())
 }
 
-// heldBy returns the database's time, and the runs of which a worker holds the agent or a task.
+// heldBy returns the database's time, and the runs whose agent or task the worker is executing.
 func (s *faultInjector) heldBy(ctx context.Context, worker uuid.UUID) (at time.Time, runs []string, err error) {
 	err = s.database(ctx, func(conn *pgx.Conn) error {
 		if err := conn.QueryRow(ctx, "SELECT now()").Scan(&at); err != nil {

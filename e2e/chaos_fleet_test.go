@@ -97,8 +97,8 @@ func newCluster(t *testing.T) *cluster.Cluster {
 	return cluster
 }
 
-// keptFolder creates a folder that is removed if the test passes, and logged if it fails. If
-// PERDURE_CHAOS_DIR is set, the folder is created in that directory and never removed.
+// keptFolder creates a folder and removes it after the test. If the test fails, the folder stays and
+// its path is logged. If PERDURE_CHAOS_DIR is set, the folder is created there and always stays.
 func keptFolder(t *testing.T) string {
 	t.Helper()
 	stay := os.Getenv("PERDURE_CHAOS_DIR")
@@ -196,8 +196,8 @@ func (f *fleet) newWorker(i int) *member {
 	return m
 }
 
-// start launches a member for the first time. The words in the parameter by are put before its
-// command line.
+// start launches a member for the first time. The parameter `by` is a command that runs the member,
+// such as nsenter with its arguments; it may be empty.
 func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
@@ -253,7 +253,7 @@ func lastLine(text string) string {
 // clock returns the path of the member's clock file. The file exists only if clocks can be set.
 func (m *member) clock() string { return m.home + ".clock" }
 
-// pause stops a member, or resumes it.
+// pause stops a member's process with SIGSTOP, or lets it continue with SIGCONT.
 func (m *member) pause(stop bool) {
 	signal := syscall.SIGCONT
 	if stop {

@@ -77,9 +77,9 @@ func (l *load) fault(format string, args ...any) {
 	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
 }
 
-// again repeats a request until it is answered, like a client that does not know whether its
-// request took effect. If the time limit of the test has passed, or if a repeat cannot help, it
-// records a fault and returns false.
+// again repeats a request until the server answers, like a client that does not know whether its
+// request took effect. It records a fault and returns false if the time limit of the test has passed,
+// or if repeating cannot help.
 func (l *load) again(what string, do func(context.Context) error) bool {
 	for {
 		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)
@@ -103,7 +103,7 @@ func (l *load) again(what string, do func(context.Context) error) bool {
 	}
 }
 
-// passes reports whether another attempt may have another result.
+// passes reports whether another attempt may succeed after this error.
 func passes(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || notYet(err)
 }
@@ -162,7 +162,8 @@ func (l *load) begin(r *loadRun) bool {
 	})
 }
 
-// send is one client that sends messages, each until it is answered, and some of them twice.
+// send is one client that sends messages. It repeats each message until the server answers, and sends
+// some of them twice.
 func (l *load) send(r *loadRun, sender int, random *rand.Rand) {
 	for n := range messagesOfEach {
 		if !l.rest(time.Duration(random.Int64N(int64(l.size.speech)))) {
@@ -231,7 +232,8 @@ func (l *load) untilIs(r *loadRun, what string, want func(*perdure.Execution) bo
 	}
 }
 
-// read starts a reader of a run's log. After a break it resumes at another server.
+// read starts a reader of a run's log. If its connection breaks, the reader resumes at another
+// server.
 func (l *load) read(id uuid.UUID) *follower {
 	f := &follower{ended: make(chan struct{})}
 	c := l.caller(func(error, time.Duration) { f.note(func() { f.breaks++ }) })
@@ -251,7 +253,7 @@ func (l *load) read(id uuid.UUID) *follower {
 }
 
 // wander starts readers of every representation of the run's log, including the WebSocket. Their
-// connections break at random, and each reader resumes at any server.
+// connections break at random, and each reader then resumes at a random server.
 func (l *load) wander(r *loadRun, seed uint64) {
 	web := l.web()
 	l.t.Cleanup(web.CloseIdleConnections)

@@ -55,8 +55,8 @@ var (
 	}
 )
 
-// Kinds of faults. Some faults occur only in the long form: a server needs more time to recover
-// from them than the short form allows, or the program that they need takes long to build.
+// Kinds of faults. Some faults occur only in the long form: either the servers need more time to
+// recover than the short form has, or the faults need a program that takes long to build.
 var (
 	processFaults = []chaos.Kind{
 		chaos.KillServer, chaos.KillWorker, chaos.StopServer, chaos.StopWorker,
@@ -137,8 +137,8 @@ func endure(t *testing.T, size chaosSize) {
 	conclude(t, &report, f.root)
 }
 
-// plainServers decides, for each server, whether its store runs without optimizations. One half of
-// all seeds switches them off for a given server.
+// plainServers decides, for each server, whether its store runs without optimizations. Each server
+// runs without them for half of all seeds.
 func plainServers(seed uint64, servers int) []bool {
 	plain := make([]bool, servers)
 	for i := range plain {
@@ -147,8 +147,8 @@ func plainServers(seed uint64, servers int) []bool {
 	return plain
 }
 
-// disk returns the size in bytes of the volume for the database. The volume is three times as large
-// as the database that a test writes.
+// disk returns the size in bytes of the volume for the database. It is three times the size of the
+// database that a test writes.
 func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
 
 // changed returns the size with changes that environment variables request.
@@ -166,8 +166,8 @@ func (s chaosSize) changed(t *testing.T) chaosSize {
 	return s
 }
 
-// blow causes the faults of the plan at their times. It returns when all agents' runs have ended
-// and all faults are over.
+// blow causes the faults of the plan at their times. It returns when the channel `over` is closed,
+// because all runs have ended, and no fault is active any more.
 func (s *faultInjector) blow(over <-chan struct{}) {
 	s.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

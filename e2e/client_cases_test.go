@@ -22,8 +22,8 @@ type clientCase struct {
 	URL string `json:"url"`
 	Key string `json:"key"`
 
-	// script is the name of the model's script in clientScripts. If reads is true, the case uses a
-	// definition with the tool read-file, whose model plays that script.
+	// script is the name of the model's script in clientScripts. If the field `reads` is true, the
+	// case uses a definition with the tool read-file, whose model plays that script.
 	script string
 	reads  bool
 	// calls is the expected number of model calls; 0 skips the check.
@@ -46,7 +46,7 @@ type observation struct {
 	Cuts   []cutObservation `json:"cuts"`
 }
 
-// cutObservation is what a client observed of a conversation whose streams were each cut after N
+// cutObservation is what a client observed of a conversation in which each stream was cut after N
 // events.
 type cutObservation struct {
 	N       int      `json:"n"`
@@ -55,8 +55,8 @@ type cutObservation struct {
 	Resumed int      `json:"resumed"` // number of streams that were resumed
 }
 
-// maxCuts is the maximum number of times that a conversation is repeated, each time with a later
-// cut. Usually the client stops earlier: when no stream is long enough to be cut.
+// maxCuts is the maximum number of times that a conversation is repeated, each time with a later cut.
+// The client stops earlier if no stream is long enough to be cut.
 const maxCuts = 200
 
 // cutURL returns the base URL at which the proxy cuts streams after n events. The client scripts build
@@ -65,7 +65,7 @@ func cutURL(url string, n int) string {
 	return strings.TrimSuffix(url, "/v1") + fmt.Sprintf("/cut/%d/v1", n)
 }
 
-// clientScripts are the models' scripts of these cases.
+// clientScripts are the scripts of the models in these cases, by name.
 var clientScripts = map[string]string{
 	"own": `turn
  text Let me look.
@@ -120,7 +120,7 @@ turn
 // turnsOfTen is the number of prompts in the cases with many turns.
 const turnsOfTen = 10
 
-// tenTurns returns a script of ten answers, each of which reads a file first.
+// tenTurns returns a script of ten answers. Before each answer, the model reads a file.
 func tenTurns() string {
 	var all strings.Builder
 	for i := range turnsOfTen {
@@ -132,8 +132,7 @@ func tenTurns() string {
 // dot is a PNG of one pixel.
 const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// clientCases returns the cases. A client runs a case if the field only of the case is empty or
-// contains the client's name.
+// clientCases returns the cases of all clients.
 func clientCases() []clientCase {
 	var all []clientCase
 	for _, mode := range []string{"default", "stateless", "stateful", "conversation", "session"} {
@@ -162,8 +161,8 @@ func clientCases() []clientCase {
 	)
 }
 
-// cuts returns a case that repeats a conversation for each event of its longest stream. Every
-// stream is cut after that event and resumed.
+// cuts returns a case that repeats a conversation once for each event of its longest stream. In the
+// nth repeat, every stream is cut after its nth event and resumed.
 func cuts(name, script string, reads bool, want observation) clientCase {
 	return clientCase{Name: name, Kind: "cut", script: script, reads: reads, Mode: "default", Stream: true, Tools: true, Prompts: []string{"The weather, please."}, check: func(s observation, all []*exchange) string {
 		longest, broken := 0, map[int]int{}
@@ -195,8 +194,9 @@ func named(name string, stream bool) string {
 	return name
 }
 
-// talks returns two cases for one way of storing the conversation: a loop of the client's own
-// tools, and a loop that also calls Perdure's tools. Each case has a second turn.
+// talks returns two cases for one way of storing the conversation. In the first, the model calls only
+// the client's own tools; in the second, it also calls Perdure's tools. Each case has a second
+// prompt.
 func talks(mode string, stream bool) []clientCase {
 	base := clientCase{Kind: "talk", Mode: mode, Stream: stream, Tools: true, Prompts: []string{"The weather, please.", "And now?"}}
 	if mode == "session" {
@@ -279,7 +279,8 @@ func first(faults ...string) string {
 	return ""
 }
 
-// ownTools checks a loop of three rounds of the client's own tools, and a second turn.
+// ownTools checks a conversation with three rounds of the client's own tools, and then a second
+// prompt.
 func ownTools(s observation, all []*exchange) string {
 	return first(
 		differs("the client's tools ran for", []string{"Paris", "Rome", "Oslo", "Lima"}, s.Ran),
@@ -288,8 +289,8 @@ func ownTools(s observation, all []*exchange) string {
 	)
 }
 
-// overWebSocket checks the loop that ownTools checks, over one WebSocket connection. No response is
-// created by an HTTP request.
+// overWebSocket checks the same conversation as ownTools, over one WebSocket connection. No response
+// may be created by an HTTP request.
 func overWebSocket(s observation, all []*exchange) string {
 	connections := 0
 	for _, x := range all {
@@ -305,8 +306,8 @@ func overWebSocket(s observation, all []*exchange) string {
 	)
 }
 
-// perdureTools checks a loop in which read-file runs at Perdure: once in a separate turn, and once
-// together with a call of the client's tool. A second turn follows.
+// perdureTools checks a conversation in which Perdure runs the tool read-file: once alone, and
+// otherwise together with a tool of the client. A second prompt follows.
 func perdureTools(s observation, all []*exchange) string {
 	var here, there []string
 	for _, x := range creates(all) {
@@ -333,8 +334,8 @@ func perdureTools(s observation, all []*exchange) string {
 	)
 }
 
-// constantItems checks that each turn has the same kinds of output items. It also checks that the
-// number of input items grows by the same amount from turn to turn.
+// constantItems checks that the answers to all prompts have the same kinds of output items. The
+// number of input items must grow by the same amount from request to request.
 func constantItems(s observation, all []*exchange) string {
 	var texts []string
 	for i := range turnsOfTen {

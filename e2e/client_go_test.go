@@ -100,7 +100,7 @@ func (g *goClient) params(ctx context.Context) (responses.ResponseNewParams, err
 // endless is the maximum number of tool rounds in a loop.
 const endless = 12
 
-// talk sends the prompts, each with its tool loop.
+// talk sends the prompts. After each prompt it runs the requested tools until the model has answered.
 func (g *goClient) talk(ctx context.Context) ([]string, error) {
 	p, err := g.params(ctx)
 	if err != nil {

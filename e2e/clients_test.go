@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// scriptedClients are the npm clients, with the script that runs each.
+// scriptedClients maps each npm client to the script that runs it.
 var scriptedClients = map[string][]string{
 	"openai6":   {"openai.mjs", "openai6"},
 	"openai7":   {"openai.mjs", "openai"},

@@ -61,7 +61,8 @@ func compactionOver(t *testing.T, w wire) {
 	s.checkCompacted(id, mock.calls())
 }
 
-// has reports whether the follower has received an event of this type with these words in its data.
+// has reports whether the follower has received an event of the given type whose data contains the
+// words.
 func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 	f.note(func() {
 		for _, e := range f.events {
@@ -71,7 +72,7 @@ func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 	return found
 }
 
-// answered waits until the run has the given number of questions, its last answer is the given one, and it
+// answered waits until the run has the given number of questions, has the given last answer, and
 // waits for the user's next message.
 func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	s.t.Helper()
@@ -96,8 +97,8 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 }
 
 // checkCompacted checks that the conversation was compacted once, and that each question is stored
-// once and is in no request twice. It also checks that the requests after the compaction begin with
-// the summary.
+// once and occurs at most once in each request. It also checks that the requests after the compaction
+// begin with the summary.
 func (s *deployment) checkCompacted(id uuid.UUID, calls []modelCall) {
 	s.t.Helper()
 	lines := plain(s.transcript(id))

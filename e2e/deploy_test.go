@@ -65,8 +65,7 @@ func checkFinished(t *testing.T, tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// sees waits until the log has an event of the given type that contains the words, or a block that
-// contains them.
+// sees waits until the words occur in the log, in an event of the given type or in a block.
 func (f *follower) sees(t *testing.T, kind perdure.EventType, words string) {
 	t.Helper()
 	eventually(t, string(kind)+" with "+words, func() bool {

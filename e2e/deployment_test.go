@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// deployment is an installation of the real program: a server, and a worker in a separate process
-// or, in dev mode, in the same one.
+// deployment is an installation of the real program: a server and a worker. The worker is a separate
+// process or, in dev mode, part of the server's process.
 type deployment struct {
 	t         *testing.T
 	root      string
@@ -55,7 +55,7 @@ func newDeployment(t *testing.T, with setup) *deployment {
 	}
 	lease := cmp.Or(with.lease, time.Second).String()
 	data := filepath.Join(root, "data")
-	// This cleanup runs last, because it is registered first. No process has the file open then.
+	// This cleanup is registered first and so runs last, when no process has the file open any more.
 	t.Cleanup(func() { opentest.File(t, filepath.Join(data, "perdure.db")) })
 	if with.dev {
 		s.server = launch(t, command{name: "dev", env: env, dir: s.workspace, argv: []string{
@@ -152,12 +152,13 @@ func (s *deployment) start(r client.StartRequest) uuid.UUID {
 	return x.ID
 }
 
-// notYet reports whether an error may disappear when the server or the first worker has started.
+// notYet reports whether an error may be due to a server or a first worker that has not started yet.
 func notYet(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || strings.Contains(err.Error(), "kind")
 }
 
-// until waits until want reports true for the execution, even across restarts of the server.
+// until waits until the function `want` returns true for the execution, even across restarts of the
+// server.
 func (s *deployment) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	s.t.Helper()
 	var last *perdure.Execution
@@ -222,7 +223,8 @@ func (s *deployment) say(id uuid.UUID, text string) {
 	s.sayAs(id, text, text)
 }
 
-// sayAs is like say, with a separate id for the message. The id of say's message is its text.
+// sayAs is like say, but the caller chooses the id of the message. The method say uses the text as
+// the id.
 func (s *deployment) sayAs(id uuid.UUID, name, text string) {
 	s.t.Helper()
 	message := client.UserMessage(text)
@@ -250,7 +252,7 @@ func (s *deployment) write(name, content string) {
 	}
 }
 
-// read returns a file of the workspace, or "" if it does not exist.
+// read returns the content of a file of the workspace, or "" if there is no such file.
 func (s *deployment) read(name string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.workspace, name))
@@ -260,8 +262,7 @@ func (s *deployment) read(name string) string {
 	return string(raw)
 }
 
-// within returns a context that ends after five minutes. It is for goroutines in which a test waits
-// for something.
+// within returns a context that ends after five minutes. Goroutines that a test waits for use it.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)

@@ -158,8 +158,8 @@ func (c *smallDiskServer) restart() {
 }
 
 // TestServerRecoversFromAFullDisk fills a volume with signals of 1 MB. It checks that writes are then
-// refused with the reason, and that readiness reports it. Deletes work, and the space that they free is
-// used. A server can open the full volume.
+// refused with the reason, and that readiness reports it. Deletes work, and new writes use the space
+// that they free. A server can be started on the full volume.
 func TestServerRecoversFromAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
 	c.idle("idle")
@@ -194,8 +194,8 @@ func TestServerRecoversFromAFullDisk(t *testing.T) {
 	opentest.File(t, c.disk.copied("perdure.db"))
 }
 
-// TestReadOnlyCommandsWorkOnAFullDisk checks that the read-only commands work on a volume without a
-// free byte after a crash of the server, and that they write nothing.
+// TestReadOnlyCommandsWorkOnAFullDisk checks read-only commands on a volume without a free byte,
+// after the server was killed. The commands must work, and write nothing.
 func TestReadOnlyCommandsWorkOnAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
 	c.idle("idle")

@@ -35,11 +35,12 @@ func TestTheModuleInstallsByItsPath(t *testing.T) {
 // cache of its own, which is filled from proxies.
 type moduleUser struct{ env []string }
 
-// newModuleUser returns a user whose go command gets modules from three sources. The first is
-// proxy, which has the module of the source tree. The second is this machine's module cache, which
-// saves downloads. The third is the configured proxy. No checksum database knows the module of the
-// source tree; wantKnownModules checks the sums of the other modules. -trimpath keeps the path of
-// the module cache out of compiled files, so that the next run of the test can use the build cache.
+// newModuleUser returns a user whose go command gets modules from three sources. The first is the
+// parameter proxy, which has the module of the source tree. The second is this machine's module
+// cache, which saves downloads. The third is the configured proxy. No checksum database knows the
+// module of the source tree; wantKnownModules checks the sums of the other modules. The flag
+// -trimpath keeps the path of the module cache out of compiled files. Otherwise the next run of the
+// test could not use the build cache.
 func newModuleUser(t *testing.T, proxy string) moduleUser {
 	t.Helper()
 	here := strings.Split(printed(t, "go", "env", "GOMODCACHE", "GOPROXY"), "\n")
@@ -50,8 +51,8 @@ func newModuleUser(t *testing.T, proxy string) moduleUser {
 	)}
 }
 
-// runGo runs the go command in a folder. The parameter variable is one more environment variable,
-// as NAME=value.
+// runGo runs the go command in a folder. The parameter `variable` is an additional environment
+// variable, as NAME=value.
 func (u moduleUser) runGo(t *testing.T, dir, variable string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)

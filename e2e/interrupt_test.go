@@ -13,9 +13,9 @@ import (
 )
 
 // TestATurnIsStopped stops a turn while the model answers, and another one while a command runs. It
-// checks that the text that clients have seen is kept, and that each tool call gets a result. The
-// run accepts the next message, although it was started as one-shot. Stopping it a second time, or
-// while no turn runs, changes nothing.
+// checks that the text that clients have seen is kept, and that each tool call gets a result. The run
+// accepts the next message, although it was started as one-shot. Another request to stop the same
+// turn, or a request while no turn runs, changes nothing.
 func TestATurnIsStopped(t *testing.T) {
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
 		t.Run(string(mode), func(t *testing.T) { turnIsStopped(t, mode) })
@@ -72,8 +72,8 @@ func turnIsStopped(t *testing.T, mode perdure.PersistenceMode) {
 	mock.calls() // fails if a call was refused
 }
 
-// stop asks the server to stop the turn of a run. The response must say that a turn was running if want is
-// true, and that none was otherwise.
+// stop asks the server to stop the turn of a run. The parameter `want` says whether the response must
+// report that a turn was running.
 func (s *deployment) stop(id uuid.UUID, want bool) {
 	s.t.Helper()
 	before, err := s.Get(s.t.Context(), id)

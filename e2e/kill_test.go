@@ -108,8 +108,8 @@ type kill struct {
 	name string
 }
 
-// torment kills server or worker with SIGKILL whenever the log has grown by some events, and
-// restarts the process immediately. It sends the second message when the run waits for it.
+// torment kills server or worker with SIGKILL whenever the log has grown by some events, and restarts
+// the process immediately. When the run waits for the user, torment sends the second message.
 func (s *deployment) torment(id uuid.UUID, random *rand.Rand) []kill {
 	s.t.Helper()
 	var done []kill
@@ -152,8 +152,8 @@ func (s *deployment) killOne(random *rand.Rand) kill {
 	return k
 }
 
-// sameLog checks that the seqs of the log have no gaps. It also checks that a client that followed the
-// log through all kills has the same events as one that reads it now.
+// sameLog checks that the seqs of the log have no gaps. It also checks that a client that followed
+// the log through all kills has the same events as a client that reads the log now.
 func (s *deployment) sameLog(f *follower, id uuid.UUID) []event {
 	s.t.Helper()
 	followed, err := fold(f.all(s.t))
@@ -172,8 +172,8 @@ func (s *deployment) sameLog(f *follower, id uuid.UUID) []event {
 	return followed
 }
 
-// compareConversations compares two conversations. They may differ only in the result of an interrupted
-// tool, which says that it was interrupted.
+// compareConversations compares two conversations. They may differ only in the results of interrupted
+// tools, which report the interruption.
 func compareConversations(t *testing.T, want, got playResult) {
 	t.Helper()
 	interrupted := map[string]bool{}

@@ -27,8 +27,8 @@ turn
   text That is all.
 `
 
-// asked waits until the run asks a question, and returns the question as clients see it. If shown is
-// set, the question must have its content.
+// asked waits until the run asks a question, and returns the question as clients see it. If the
+// parameter `shown` is true, clients must see the question's content.
 func (s *deployment) asked(id uuid.UUID, shown bool) *perdure.Question {
 	s.t.Helper()
 	var q *perdure.Question
@@ -51,9 +51,9 @@ func (s *deployment) decide(q *perdure.Question, r client.AnswerRequest) error {
 	return err
 }
 
-// TestLocalRunAsksForApprovals checks that a LOCAL run asks for approvals. Its calls are approved,
-// edited, and denied while its worker is away, across kills of the worker and of the server. The
-// server's database never contains what was asked or answered.
+// TestLocalRunAsksForApprovals checks the approvals of a LOCAL run, while its worker and the server
+// are killed. One call is approved, one is edited, and one is denied while the worker is away. The
+// server's database must never contain what was asked or answered.
 func TestLocalRunAsksForApprovals(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(guarded), 0o600); err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// marked is a word that occurs in every content of the script "privately", and in no name.
+// marked is a word that occurs in every content of the script in the constant privately, and in no
+// name.
 const marked = "zebracrossing"
 
 // privately is the script of a conversation of two messages. Each of its bash calls appends two
@@ -161,8 +162,8 @@ func playPrivately(t *testing.T, random *rand.Rand) playResult {
 }
 
 // tormentLocal kills the worker three times and the server once, in any order. Each kill happens
-// after the log has grown by some events, or when the run waits. It sends the second message when
-// the run waits for it.
+// after the log has grown by some events, or when the run waits. When the run waits for the user,
+// tormentLocal sends the second message.
 func (s *deployment) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 	s.t.Helper()
 	var victims []**process
@@ -194,7 +195,8 @@ func (s *deployment) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 	return done
 }
 
-// wholeTranscript waits for the worker that has the content, and returns the transcript.
+// wholeTranscript waits until the worker that has the content is connected, and returns the
+// transcript.
 func (s *deployment) wholeTranscript(id uuid.UUID) []line {
 	s.t.Helper()
 	eventually(s.t, "the content comes from its worker", func() bool {
@@ -215,8 +217,8 @@ func callsIn(t *testing.T, journal string) map[int]int {
 	return c.callsByTurn()
 }
 
-// checkMarks checks the marks in the file effects.txt: none is there twice, and if no tool was
-// interrupted, none is missing.
+// checkMarks checks the marks in the file effects.txt: no mark may occur twice. If no tool was
+// interrupted, no mark may be missing.
 func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	s.t.Helper()
 	effects := map[string]int{}
@@ -235,9 +237,9 @@ func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING and reports the reason while its
-// worker does not run. Another worker does not claim it, although it claims a REMOTE run. The run
-// continues after its worker has started again.
+// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING, and reports the reason, while its
+// worker is down. Another worker claims a REMOTE run meanwhile, but not the LOCAL one. The LOCAL run
+// continues when its worker has started again.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
@@ -281,9 +283,9 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 }
 
 // TestLocalRunIsPromoted promotes a LOCAL run to REMOTE while it waits. It checks that the run
-// continues at a new worker with its whole conversation. The log that the server has then equals
-// the earlier log byte for byte, apart from the content of entries. Readers can continue it from
-// several earlier cursors. No model call is repeated.
+// continues at a new worker with its whole conversation. Apart from the content of entries, the log
+// after the promotion equals the log before, byte for byte. Readers can continue from several earlier
+// cursors. No model call is repeated.
 func TestLocalRunIsPromoted(t *testing.T) {
 	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
@@ -363,7 +365,7 @@ func samePages(t *testing.T, what string, want, got []client.Event) {
 }
 
 // withoutEntries returns a copy of events in which events about entries have no data, because their
-// data depends on the mode.
+// data differs between LOCAL and REMOTE runs.
 func withoutEntries(events []client.Event) []client.Event {
 	places := slices.Clone(events)
 	for i, e := range places {
@@ -374,8 +376,8 @@ func withoutEntries(events []client.Event) []client.Event {
 	return places
 }
 
-// sameReading checks that a client that followed a log has the same events as one that reads it
-// now.
+// sameReading checks that a client that followed a log has the same events as a client that reads the
+// log now.
 func sameReading(t *testing.T, followed, paged []client.Event) {
 	t.Helper()
 	one, wrong := fold(withHeads(followed))
@@ -388,8 +390,8 @@ func sameReading(t *testing.T, followed, paged []client.Event) {
 	}
 }
 
-// withHeads returns a copy of events in which events about entries have only some of their members:
-// those that do not depend on where content is stored.
+// withHeads returns a copy of the events. Events about entries keep only the members that do not
+// depend on where content is stored.
 func withHeads(events []client.Event) []client.Event {
 	heads := slices.Clone(events)
 	for i, e := range heads {

@@ -30,8 +30,8 @@ type event struct {
 	content   string
 	closed    perdure.BlockReason
 	elsewhere bool // a part of the content is not on the server
-	// lacks is the error for missing content of a block. It is ignored if the block is superseded,
-	// because readers of a superseded block do not receive all of its content.
+	// lacks is the error for missing content of a block. It is ignored if the block was superseded,
+	// because readers do not receive all content of such a block.
 	lacks error
 }
 
@@ -123,8 +123,8 @@ func (x *event) grow(e client.Event, head client.Head) error {
 	return nil
 }
 
-// withheld returns the number of bytes of the chunk e if only the worker has the chunk's content,
-// and otherwise 0.
+// withheld returns the length in bytes of the chunk's content if only the worker has that content;
+// otherwise 0.
 func withheld(e client.Event) int {
 	var place struct {
 		Content json.RawMessage
@@ -199,7 +199,7 @@ func differences(one, other []event) []string {
 // events reads the whole log in small pages, to test many page boundaries.
 func (s *deployment) events(id uuid.UUID) []client.Event { return s.eventsAfter(id, "") }
 
-// eventsAfter reads the log after a cursor. It reads small pages, as events does.
+// eventsAfter reads the log after a cursor, in small pages like the method events.
 func (s *deployment) eventsAfter(id uuid.UUID, cursor string) []client.Event {
 	s.t.Helper()
 	var all []client.Event
@@ -227,7 +227,7 @@ type follower struct {
 	breaks int // number of breaks of the stream
 }
 
-// follow starts a follower, which ends with the log or the test.
+// follow starts a follower. It ends at the end of the log or of the test.
 func (s *deployment) follow(id uuid.UUID) *follower {
 	f := &follower{ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(within(s.t))

@@ -63,9 +63,9 @@ func buildAs(name string, flags ...string) (string, error) {
 	return path, nil
 }
 
-// lookAtSources lists the folders of the program's source. go test reuses the result of a passed
-// test until a folder that the test has read changes. It does not notice what the command go build
-// reads. With this listing, the tests run again after a change of the source.
+// lookAtSources lists the folders of the program's source, so that a changed source runs the tests
+// again. The command go test reuses the result of a passed test until a folder that the test has read
+// changes. It does not notice what go build reads.
 func lookAtSources() error {
 	return filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {

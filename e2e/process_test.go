@@ -159,9 +159,9 @@ func (o *output) tail(most int) string {
 	return text
 }
 
-// freeAddress returns a loopback address on which nothing listens. A restart needs the same
-// address, so the system cannot choose it each time. Its port is below the range that systems use
-// for outgoing connections, so that none takes the port in between.
+// freeAddress returns a loopback address on which nothing listens. A restart needs the same address,
+// so the system cannot choose it each time. Its port is below the range that systems use for outgoing
+// connections, so that no such connection takes the port before the restart.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {
@@ -177,13 +177,13 @@ func freeAddress(t *testing.T) string {
 	}
 }
 
-// environment returns the minimal environment of a program, and extra.
+// environment returns the minimal environment of a program, followed by the extra variables.
 func environment(home string, extra ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}, extra...)
 }
 
-// eventually waits until the function there returns true. It calls the function every few
-// milliseconds, and fails the test after the time patience.
+// eventually calls a function every few milliseconds until it returns true, and fails the test after
+// the time patience.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

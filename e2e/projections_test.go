@@ -91,8 +91,8 @@ func (s *deployment) killServer(id uuid.UUID, random *rand.Rand) {
 	})
 }
 
-// awaitServer waits until the server responds to requests. Goroutines may call it: it returns an error
-// where other helpers end the test.
+// awaitServer waits until the server responds to requests. It returns an error instead of ending the
+// test, so that other goroutines can call it.
 func (s *deployment) awaitServer(ctx context.Context, web *http.Client) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// station is a provider that answers one or more questions of a conversation.
+// station is a provider at which a conversation stops on its way, with the wire format and the path
+// of the provider's API.
 type station struct {
 	model llm.Model
 	wire  llmtest.Wire
@@ -66,8 +67,8 @@ func TestConversationMovesBetweenProviders(t *testing.T) {
 	mock.calls() // fails if a call was not answered
 }
 
-// say returns a fixture for a question. The parameter tools says whether it matches after the
-// question's tools have run (true) or before (false).
+// say returns a fixture for a question. The parameter `tools` says whether the fixture matches before
+// (false) or after (true) the tools of the question have run.
 func say(words string, tools bool, t turn) fixture {
 	f := fixture{Response: t, ChunkSize: 12}
 	f.Match.UserMessage, f.Match.ToolResult = words, &tools
@@ -139,8 +140,8 @@ type route struct {
 
 var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
-// pass asks the provider of a station a question with an image, answers its tool calls, and reads the
-// answer to its end.
+// pass sends a question with an image to the station's provider, answers the provider's tool calls,
+// and reads the final answer to its end.
 func (r *route) pass(s station, question string) {
 	r.t.Helper()
 	r.messages = append(r.messages, perdure.Message{

@@ -17,8 +17,8 @@ import (
 )
 
 // recordingProxy is a proxy between a client and a server that records their messages. The first
-// element of a path names the case. If the path continues with "cut" and a number, the proxy cuts each
-// created stream after that number of events, like a broken connection.
+// element of a request's path names the case. If "cut" and a number follow, the proxy cuts the stream
+// of each new response after that number of events, like a broken connection.
 type recordingProxy struct {
 	server *httptest.Server
 	target string

@@ -44,9 +44,9 @@ func rawEvents(t *testing.T, stream *ssestream.Stream[responses.ResponseStreamEv
 	return all
 }
 
-// TestOfficialGoClient checks that the official Go client creates, chains and branches responses, calls
-// its own tools, cancels, and receives errors with their status. A stream continues after each of its
-// events.
+// TestOfficialGoClient checks that the official Go client creates, chains and branches responses,
+// calls its own tools, cancels, and receives errors with their status. A stream can be resumed after
+// each of its events.
 func TestOfficialGoClient(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)

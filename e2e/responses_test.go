@@ -61,8 +61,8 @@ func TestOfficialNodeClient(t *testing.T) {
 }
 
 // TestStreamsAreReadOnAfterTheServerWasKilled checks that a client can resume a stream after a
-// restart of the server. The client reads seven events and disconnects, and the server restarts.
-// The events after the seventh complete the whole stream without a difference.
+// restart of the server. The client reads seven events and disconnects, and the server restarts. The
+// events that the client then receives must be exactly the rest of the stream.
 func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)
@@ -73,9 +73,9 @@ func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	s.node("end", file, "exactly")
 }
 
-// TestBackgroundResponsesSurviveSIGKILL checks that a background response completes after its
-// worker is killed and the server restarts. The events before and after have the numbers and types
-// of the whole stream; their texts may differ, because a model call may be repeated.
+// TestBackgroundResponsesSurviveSIGKILL checks that a background response completes after its worker
+// is killed and the server restarts. The events from before and after have, together, the numbers and
+// types of a whole stream. Their texts may differ, because a model call may be repeated.
 func TestBackgroundResponsesSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)

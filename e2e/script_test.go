@@ -191,7 +191,7 @@ func (s *deployment) endsOfCalls(tasks map[uuid.UUID]*taskTrace, turns []turn) m
 		if _, err := fmt.Sscan(place, &part); err != nil {
 			s.t.Fatalf("task %+v: %v", *task, err)
 		}
-		// Thinking and text are parts too, and precede the calls.
+		// Thinking and text are parts of the message too, and come before the calls.
 		key := fmt.Sprintf("%d/%d", turn, part-2)
 		if ends[key] != "" {
 			s.t.Errorf("two tasks for call %s", key)

@@ -24,8 +24,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// canaries are secrets that a test passes to programs, by kind. The test checks that they appear nowhere
-// but in their intended places.
+// canaries are secrets that a test passes to programs, by kind. The test checks that they occur only
+// in their intended places.
 type canaries struct {
 	*testing.T
 	secrets map[string]string
@@ -36,7 +36,7 @@ const canary = "canary-"
 
 func newCanaries(t *testing.T) canaries { return canaries{t, map[string]string{}} }
 
-// one creates a secret and returns it. The parameter what names the kind of the secret.
+// one creates a secret of the named kind and returns it.
 func (c canaries) one(what string) string {
 	c.Helper()
 	secret := canary + rand.Text()
@@ -45,7 +45,7 @@ func (c canaries) one(what string) string {
 }
 
 // absent fails the test if raw contains one of the secrets, in plain or encoded form. The parameter
-// where names the source of raw in the test's message.
+// `where` names the source of raw in the test's message.
 func (c canaries) absent(where string, raw []byte) {
 	c.Helper()
 	for what, secret := range c.secrets {
@@ -67,8 +67,8 @@ func (c canaries) absent(where string, raw []byte) {
 	}
 }
 
-// absentBelow checks that no file below the folder contains a secret. It skips files that have one
-// of the names in the parameter but.
+// absentBelow checks that no file below the folder contains a secret. It skips files with the names
+// in the parameter `but`.
 func (c canaries) absentBelow(folder string, but ...string) {
 	c.Helper()
 	files := 0

@@ -277,7 +277,7 @@ func (v *secretsDeployment) opsToken(data string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// stop ends worker and server in order, so that they write all their logs and data.
+// stop stops the worker and then the server, so that they write all their logs and data.
 func (v *secretsDeployment) stop() {
 	for _, p := range []*process{v.worker, v.server} {
 		p.terminate()

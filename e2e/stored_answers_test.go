@@ -15,12 +15,12 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// answersKilled is the number of model answers that lose their worker in each variant of the test. The
-// worker is killed after the answer's last byte has arrived, and before the server has acknowledged the
-// answer. PERDURE_ANSWER_KILLS overrides it.
+// answersKilled is the number of model answers whose worker is killed, in each variant of the test.
+// The kill comes after the answer's last byte has arrived, and before the server has acknowledged the
+// answer. PERDURE_ANSWER_KILLS overrides the number.
 const answersKilled = 10
 
-// together is the number of model answers that are complete but not acknowledged at each kill.
+// together is the number of complete model answers, not yet acknowledged, at each kill.
 const together = 5
 
 // TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer and before the
@@ -87,9 +87,9 @@ func newAnswerDeployment(t *testing.T) *answerDeployment {
 	return a
 }
 
-// round kills the worker while its disk has complete answers that the server has not acknowledged.
-// The function outage makes the server unable to acknowledge, until the function over that it
-// returns is called. round checks that the runs end without another model call.
+// round kills the worker while its disk has complete answers that the server has not acknowledged,
+// and checks that the runs end without another model call. The parameter outage keeps the server from
+// acknowledging; the function that it returns ends the outage.
 func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)

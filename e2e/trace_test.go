@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestOneTraceAcrossSIGKILL kills a worker during a model call, and another worker continues. It checks
-// that the spans of the client, the server and both workers form one trace. Calls of the model and the
-// tool have OpenTelemetry's attributes. The server counts the lost lease, and a worker's own port
-// reports its work.
+// TestOneTraceAcrossSIGKILL kills a worker during a model call, and another worker continues. It
+// checks that the spans of the client, the server and both workers form one trace. The spans of model
+// and tool calls have OpenTelemetry's attributes. The server's metrics count the lost lease, and each
+// worker's own metrics count its work.
 func TestOneTraceAcrossSIGKILL(t *testing.T) {
 	spans := newCollector(t)
 	ask, hang, done := llmtest.Answer{
@@ -66,8 +66,8 @@ func TestOneTraceAcrossSIGKILL(t *testing.T) {
 	checkTrace(t, spans)
 }
 
-// checkTrace checks that the spans of client and workers are in one trace. The spans of the client
-// and of the killed worker are complete, except for the call during which it was killed.
+// checkTrace checks that the spans of client and workers are in one trace. No span of the client or
+// the killed worker may be missing, except that of the call during which the worker was killed.
 func checkTrace(t *testing.T, spans *collector) {
 	t.Helper()
 	roots := spans.of("client", "perdure run")

@@ -153,8 +153,8 @@ func TestStockLibrariesVerifyDeliveries(t *testing.T) {
 }
 
 // TestAKilledServerLosesNoEvent kills the server while it sends some deliveries and has stored others
-// without sending them. After a restart every event arrives. The deliveries that were being sent have the
-// same id as before.
+// without sending them. After a restart every event arrives. A delivery that was being sent during
+// the kill is sent again with the same id.
 func TestAKilledServerLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	s := newDeployment(t, setup{dev: true})

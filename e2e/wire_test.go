@@ -185,8 +185,8 @@ func whole(messages []promptMessage) []promptMessage {
 	return all
 }
 
-// checkAnswered checks the rule of all providers: the results follow each message with tool calls
-// immediately, in the order of the calls.
+// checkAnswered checks the rule of all providers: each message with tool calls is followed
+// immediately by the results, in the order of the calls.
 func checkAnswered(t *testing.T, call int, messages []promptMessage) {
 	t.Helper()
 	var open []string

@@ -16,8 +16,8 @@ import (
 // allowed are the licences that permit the distribution of the program and its web pages.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD", "ISC", "MIT", "MPL-2.0", "0BSD", "CC0-1.0", "Unlicense"}
 
-// told contains a phrase for each licence by which a text of that licence is recognized. The strictest
-// licence comes first, because a file may contain several.
+// told lists, for each licence, a phrase by which its text is recognized. The strictest licence comes
+// first, because a file may contain several.
 var told = []struct {
 	phrase  *regexp.Regexp
 	licence string
@@ -32,7 +32,7 @@ var told = []struct {
 	{regexp.MustCompile(`This is free and unencumbered software`), "Unlicense"},
 }
 
-// licenceOf returns the licence of a text, "" if it is unknown.
+// licenceOf returns the licence whose text this is; "" if the text is unknown.
 func licenceOf(text string) string {
 	for _, t := range told {
 		if t.phrase.MatchString(text) {

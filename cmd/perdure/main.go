@@ -19,9 +19,9 @@ func main() {
 	os.Exit(run(takeArguments()))
 }
 
-// run runs the program and returns its exit code. The first Ctrl-C cancels the command, which then ends by
-// itself, unless the command handles Ctrl-C otherwise. A second Ctrl-C kills the process, as is the
-// system's default.
+// run runs the program and returns its exit code. The first Ctrl-C cancels the command's context,
+// unless the command has its own handler. A second Ctrl-C kills the process, as is the system's
+// default.
 func run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

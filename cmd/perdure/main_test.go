@@ -30,7 +30,7 @@ type tests struct{ *testing.M }
 
 func (t tests) Run() int { return postgrestest.Main(t.M) }
 
-// clean returns an environment for perdure that has no settings of the user who runs the test.
+// clean returns an environment for perdure without any settings of the user who runs the test.
 func clean(dir string) []string {
 	env := []string{"HOME=" + dir, "PERDURE_DATA=" + filepath.Join(dir, "d"), "TMPDIR=" + os.TempDir()}
 	for _, name := range []string{"PATH", "GOCOVERDIR", "VISUAL"} {
@@ -166,7 +166,8 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// gate creates a named pipe in the folder dir. A tool that reads the pipe waits until open is called.
+// gate creates a named pipe in the folder dir. A tool that reads the pipe waits until the returned
+// function is called.
 func gate(t *testing.T, dir, name string) (open func()) {
 	t.Helper()
 	path := filepath.Join(dir, name)

@@ -47,7 +47,8 @@ func wantCode(t *testing.T, what string, err error, code perdure.Code) {
 	}
 }
 
-// eventuallyErr repeats a call until it fails with the code, or, if code is "", until it succeeds.
+// eventuallyErr repeats a call until it fails with the code. If the code is "", it repeats the call
+// until it succeeds.
 func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() error) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

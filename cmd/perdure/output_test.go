@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sources parses the Go files of the program's packages for whose names keep returns true.
+// sources parses the Go files below this folder whose names the function `keep` accepts.
 func sources(t *testing.T, keep func(name string) bool) map[string]*ast.File {
 	t.Helper()
 	all := map[string]*ast.File{}
@@ -32,8 +32,8 @@ func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
 func isProgram(name string) bool { return !isTest(name) && !strings.Contains(name, "terminaltest") }
 
 // TestAllOutputGoesThroughAScreen checks that all output of the program's commands goes through a
-// screen. The code names the standard streams only to create a screen, and calls no function that
-// prints to an implicit output.
+// terminal.Screen. The code uses os.Stdout and os.Stderr only to create a screen, and calls no
+// function that prints to an implicit output.
 func TestAllOutputGoesThroughAScreen(t *testing.T) {
 	screens := 0
 	for file, parsed := range sources(t, isProgram) {
@@ -49,7 +49,7 @@ func TestAllOutputGoesThroughAScreen(t *testing.T) {
 				}
 			case *ast.SelectorExpr:
 				name := nameOf(n)
-				// The editor that a person uses for an answer writes to the terminal itself, not to a screen.
+				// The editor for a person's answer writes to the terminal itself, not to a screen.
 				editor := strings.HasSuffix(file, "questions/edit.go")
 				if (name == "os.Stdout" || name == "os.Stderr") && !within[n] && !editor {
 					t.Errorf("%s names %s; write to a screen", file, name)
@@ -86,8 +86,8 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// TestEachPrintFunctionIsChecked checks that each function that prints data of the API is named in the
-// output_test.go of its package, which checks that no field controls the terminal.
+// TestEachPrintFunctionIsChecked checks that each function that prints data of the API is called in
+// the output_test.go of its package. That test checks that the data cannot control the terminal.
 func TestEachPrintFunctionIsChecked(t *testing.T) {
 	checked := map[string]bool{} // keys are package/function
 	for file, parsed := range sources(t, func(name string) bool { return filepath.Base(name) == "output_test.go" }) {

@@ -70,8 +70,8 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 	launch(t, dir, "resume", "last").wantEnd(0, "│ "+work, "End.")
 }
 
-// TestRunBesideRun checks that two processes of perdure run can use one data directory. Both runs complete.
-// The first process owns the directory, and stays until the run of the second has ended.
+// TestRunBesideRun checks that two processes of perdure run can use one data directory. Both runs
+// complete. The first process owns the directory, and stays until the second process's run has ended.
 func TestRunBesideRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// askingServer is a server on the data directory of a folder. The test itself is the worker, and asks
-// the questions.
+// askingServer is a server on the data directory in a test's folder. The test itself is the worker,
+// and asks the questions.
 type askingServer struct {
 	*testing.T
 	dir    string
@@ -124,7 +124,7 @@ func valueOf(q perdure.Question) string {
 
 var deploy = perdure.QuestionTerms{Kind: "plan", Subject: "deploy", Prompt: "Deploy it?"}
 
-// TestQuestionsAndAnswers checks that the commands list questions, show and answer one, and show the
+// TestQuestionsAndAnswers checks the commands that list questions, show one, answer it, and show the
 // outcome.
 func TestQuestionsAndAnswers(t *testing.T) {
 	a := newAskingServer(t)
@@ -161,8 +161,8 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersWithValues checks that perdure answer accepts a value as JSON and a choice by its name. The
-// error for an unsuitable value names the member of the value that is wrong.
+// TestAnswersWithValues checks that perdure answer accepts a value as JSON and a choice by its name.
+// The error for an unsuitable value names the wrong member of the value.
 func TestAnswersWithValues(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
@@ -201,8 +201,9 @@ func TestWatchingQuestions(t *testing.T) {
 	launch(t, a.dir, "questions", "--watch", "--all").wantEnd(2)
 }
 
-// TestResumeOfARunThatAsks checks perdure resume for a run that already waits for the answer to a question.
-// The event of that wait is in the log, so the command must not wait for another one.
+// TestResumeOfARunThatAsks checks perdure resume for a run that already waits for the answer to a
+// question. The log already contains the event of this wait, so the command must not wait for another
+// event.
 func TestResumeOfARunThatAsks(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

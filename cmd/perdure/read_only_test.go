@@ -31,7 +31,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestReadOnlyCommandsWriteNothing checks that commands that only read write nothing if no server is
+// TestReadOnlyCommandsWriteNothing checks that read-only commands change no file while no server is
 // running. This holds after a kill, which leaves the store's write-ahead log, and after a clean end.
 func TestReadOnlyCommandsWriteNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")

@@ -81,9 +81,9 @@ func (c *conversation) first(cursor string) client.Event {
 	return client.Event{}
 }
 
-// wantNoticed checks that readers notice that the store was replaced by an older copy. The log in
-// the copy ended at the position back, and has since grown beyond all cursors. A cursor up to back
-// must still be valid. A reader with a later cursor must get a reset.
+// wantNoticed checks what readers receive after the store was replaced by an older copy. The log in
+// the copy ended at the pos in the parameter `back`, and has since grown beyond all cursors. Cursors
+// up to that pos must still be valid; readers with later cursors must get a reset.
 func (c *conversation) wantNoticed(cursors map[int64]string, back int64) {
 	c.t.Helper()
 	for pos, cursor := range cursors {
@@ -134,9 +134,9 @@ func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	c.stop()
 }
 
-// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy in which user_version
-// has its newest value, as a volume snapshot could have. It checks that readers whose position has
-// another record get a reset.
+// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy. In the copy only
+// user_version has its newest value, as can happen with a volume snapshot. The test checks that
+// readers whose position has another record get a reset.
 func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	c := startConversation(t)

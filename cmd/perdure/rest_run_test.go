@@ -152,8 +152,8 @@ func checkTasks(t *testing.T, s *devServer, at string) {
 	}
 }
 
-// checkCalls checks the blocks of tool calls in the log. Each block opens once, grows, and closes once, in
-// the same commit that stores the call's result.
+// checkCalls checks the blocks of tool calls in the log. Each block opens once, grows, and closes
+// once. The commit that closes a block also stores the call's result.
 func checkCalls(t *testing.T, log []logRecord) {
 	stages := map[string][]string{}
 	stored := map[any]any{}
@@ -273,7 +273,7 @@ func TestStopReasonsOverREST(t *testing.T) {
 	if failed.dataOf()["stopReason"] != "error" || failed.dataOf()["error"] == nil {
 		t.Errorf("an error is told as %v", failed.data)
 	}
-	// The command perdure resume reports the stop reason of a cancelled run too.
+	// The command perdure resume also reports the stop reason of a cancelled run.
 	at := s.start(`{"userPrompt":"go","models":[{"provider":"scripted","modelId":"cancelled"}]}`)
 	s.logTo(at, func(e logRecord) bool { return e.event == "token" })
 	s.ask("DELETE", at, "", 202)

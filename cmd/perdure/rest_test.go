@@ -93,7 +93,7 @@ func (s *devServer) logged(at string) []logRecord {
 	return s.logTo(at, func(e logRecord) bool { return e.event == "end" })
 }
 
-// logTo reads the log of a run up to the first event for which last is true.
+// logTo reads the log of a run up to the first event for which the function `last` returns true.
 func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	s.t.Helper()
 	ctx, leave := context.WithCancel(s.t.Context())
@@ -132,7 +132,7 @@ func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	}
 }
 
-// dataOf returns the member "data" in the data of the event. The agent itself has written it.
+// dataOf returns the member "data" in the data of the event, which the agent has written.
 func (e logRecord) dataOf() map[string]any {
 	inner, _ := e.data["data"].(map[string]any)
 	return inner

@@ -35,8 +35,8 @@ func stopAtEnd(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// firstEvent reads the log as a reader with the cursor, up to the event that contains the text in
-// the parameter until. It returns the first event, and all events as text.
+// firstEvent reads the log, as a reader with the cursor, up to the first event that contains the text
+// `until`. It returns the first event, and all events as text.
 func (d devProcess) firstEvent(t *testing.T, id uuid.UUID, cursor, until string) (first client.Event, log string) {
 	t.Helper()
 	for e, err := range d.Follow(t.Context(), id, cursor) {
@@ -123,9 +123,9 @@ func TestPostgreSQLRestoredToAPointInTime(t *testing.T) {
 	three.stop()
 }
 
-// wantReset checks that a reader with an old cursor gets a reset and then the log from its start.
-// The log must contain the text has, but not the text hasNot. wantReset returns the cursor after
-// the event that contains has.
+// wantReset checks that a reader with an old cursor gets a reset and then the log from its start. The
+// log must contain the text `has`, but not the text `hasNot`. The result is the cursor after the
+// event that contains `has`.
 func (d devProcess) wantReset(t *testing.T, id uuid.UUID, cursor, has, hasNot string) (at string) {
 	t.Helper()
 	first, log := d.firstEvent(t, id, cursor, has)
@@ -139,7 +139,7 @@ func (d devProcess) wantReset(t *testing.T, id uuid.UUID, cursor, has, hasNot st
 }
 
 // TestDatabasesThatAreRefused checks that a server refuses to start on a standby, with a wrong
-// password, and without a free connection, with advice for each.
+// password, or if the database has no free connection. Each error must contain advice.
 func TestDatabasesThatAreRefused(t *testing.T) {
 	primary := startPostgreSQL(t, "max_connections=10", "superuser_reserved_connections=0", "max_wal_senders=3")
 	standby, err := primary.Standby()

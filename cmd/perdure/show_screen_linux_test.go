@@ -28,8 +28,8 @@ const (
 	longPrompt  = "Shall the parcel be sent although one of the shelves is empty, so that it has fewer boxes than were ordered by the customer?"
 )
 
-// send is an agent of another kind than the built-in one. It has a step, two tasks, a message, a
-// question, and a wait for any of three things.
+// send is an agent of another kind than the built-in one. It records a step, runs two tasks, appends
+// a message, asks a question, and waits for any of three things.
 func send(ctx agent.Context, in parcel) (parcel, error) {
 	_, err := agent.Step(ctx, "price", func(context.Context) (int, error) { return 7 * in.Boxes, nil })
 	if err != nil {
@@ -61,14 +61,15 @@ func serveParcels(t *testing.T, dir string) {
 	})
 }
 
-// begins are the texts with which lines about a run of the agent send begin. A row that continues a
-// line is indented.
+// begins are the beginnings of the lines that are printed about a run of this agent. A row that
+// continues a line is indented.
 var begins = []string{
 	"run ", "parcel · ", "input: ", "step price ", "task reserve", "signal ", "waits for ", "? ", "Reserved on shelf 7.", "asks · ", "working · ", "completed · ", "output: ",
 }
 
-// wantLines checks that the text fits the width, that every row begins a line of a run or is
-// indented, and that the text contains each line in want, however it is divided into rows.
+// wantLines checks that no row of the text is wider than the terminal, and that each row either
+// begins a line about the run or is indented. The text must contain each wanted line, which may be
+// broken into several rows.
 func wantLines(t *testing.T, text string, width int, want ...string) {
 	t.Helper()
 	var lines []string

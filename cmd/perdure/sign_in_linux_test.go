@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTheTokenIsNotPrintedIntoAFile checks that output that is not a terminal contains the path of the
-// token's file instead of the token.
+// TestTheTokenIsNotPrintedIntoAFile checks that perdure dev prints the path of the token's file
+// instead of the token if its output is not a terminal.
 func TestTheTokenIsNotPrintedIntoAFile(t *testing.T) {
 	dir := t.TempDir()
 	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// TestStartRunsAnAgentOfOnesOwn checks perdure start: it waits for a worker that has just been started,
-// follows the run to its end, and refuses what it cannot start.
+// TestStartRunsAnAgentOfOnesOwn checks perdure start: it waits for a worker that has just been
+// started, follows the run to its end, and refuses wrong arguments.
 func TestStartRunsAnAgentOfOnesOwn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -70,8 +70,8 @@ func TestStartRunsAnAgentOfOnesOwn(t *testing.T) {
 	}
 }
 
-// startEarly runs perdure start before a worker has registered the kind. It returns when the command
-// says that it waits. The returned function waits for the start.
+// startEarly runs perdure start before a worker has registered the kind. It returns once the command
+// has printed that it waits for a worker. The returned function waits until the run is started.
 func startEarly(t *testing.T, dir string) (started func()) {
 	t.Helper()
 	cmd := exec.Command("perdure", "start", "greeter", `"eve"`, "--detach")

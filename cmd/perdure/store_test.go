@@ -154,10 +154,10 @@ func tokenOf(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// TestBackupCheckAndRestore makes a backup while a server runs. It checks that the restored store has the
-// contents of the time of the backup, and that readers of its logs get a reset. perdure store check finds
-// no damage in the store and in the backup. In a copy of the backup it finds a text that the test has
-// changed.
+// TestBackupCheckAndRestore creates a backup while a server runs. It checks that the restored store
+// has the contents of the time of the backup, and that readers of its logs get a reset. The command
+// perdure store check must find no damage in the store and in the backup. It must find a text that
+// the test has changed in a copy of the backup.
 func TestBackupCheckAndRestore(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -50,7 +50,7 @@ func TestRefusedArgumentsAreExplained(t *testing.T) {
 	}
 }
 
-// TestEachCommandHasAnExample checks that the help of each command has an example of itself.
+// TestEachCommandHasAnExample checks that the help of each command shows an example of that command.
 func TestEachCommandHasAnExample(t *testing.T) {
 	for _, cmd := range commands(t) {
 		if cmd.HasParent() && !cmd.Hidden && !strings.Contains(cmd.Example, cmd.CommandPath()) {

@@ -89,7 +89,7 @@ func TestARunThatNobodyTakesSaysWhy(t *testing.T) {
 	p.end()
 }
 
-// launchMerged starts perdure with its standard error in its output.
+// launchMerged starts perdure with its standard error and its standard output in one stream.
 func launchMerged(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, cmd: exec.Command("perdure", args...)}

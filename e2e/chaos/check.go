@@ -100,8 +100,8 @@ func (c *check) taskEvent(e Event) {
 	}
 }
 
-// transcript checks that the conversation equals the script, with each answer and each tool result once and
-// in its place. The method signals checks the messages that the user sends later.
+// transcript checks that the conversation equals the script, with each answer and each tool result
+// once and in its place. Messages that the user sends later are checked by c.signals.
 func (c *check) transcript() {
 	rest := c.Messages
 	if len(rest) == 0 || rest[0].Role != perdure.RoleUser || rest[0].PlainText() != c.Script.Prompt() {
@@ -119,7 +119,7 @@ func (c *check) transcript() {
 	}
 }
 
-// pastUser returns the messages in rest that follow the user's messages at its start.
+// pastUser returns rest without the user's messages at its start.
 func pastUser(rest []perdure.Message) []perdure.Message {
 	for len(rest) > 0 && rest[0].Role == perdure.RoleUser {
 		rest = rest[1:]
@@ -163,8 +163,8 @@ const (
 	skipped     = "skipped"
 )
 
-// result checks one tool result. If the tool has finished, its result must equal the script's. Otherwise
-// the result must say why the tool has not finished, and the log must agree with that.
+// result checks one tool result. If the tool has finished, its result must equal the script's.
+// Otherwise the result must say why the tool has not finished, and the log must show the same reason.
 func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	text := strings.TrimSuffix(perdure.Content{Parts: p.Parts}.PlainText(), "\n")
 	t, how := c.byCall[p.ToolCallID], done

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// signals checks that the run received each accepted signal once, and that its log shows the signal once
-// and no refused signal. Signals of the same sender must arrive in the order in which they were sent.
+// signals checks that the run received each accepted signal once. The log must show each accepted
+// signal once, and no refused signal. Signals of the same sender must arrive in the order in which
+// they were sent.
 func (c *check) signals() {
 	said := map[string]int{} // position in the conversation, by text
 	for i, m := range c.Messages[min(1, len(c.Messages)):] {
@@ -49,8 +50,9 @@ func (c *check) signals() {
 	}
 }
 
-// models checks the requests to the model: each turn was requested at most as often as its task was
-// attempted. All attempts must have the same prompt, which must begin with the prompt of the turn before.
+// models checks the requests to the model. Each turn was requested at most as often as its task was
+// attempted. All attempts of a turn must have the same prompt, which must begin with the prompt of
+// the previous turn.
 func (c *check) models() {
 	attempts, ends := map[string]int{}, map[string]int{}
 	for _, t := range c.order {

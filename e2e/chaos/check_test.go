@@ -152,8 +152,8 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// second changes the log so that the tool call named call has two tasks: its own, and the task of
-// the call named other.
+// second changes the log so that one tool call has two tasks: its own, and that of another call. The
+// parameters are the ids of the two calls.
 func (r *Run) second(call, other string) {
 	for i := range r.Log {
 		if r.Log[i].Call == other {

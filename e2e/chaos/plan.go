@@ -64,7 +64,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// Size says how long a plan is, and how long its faults last.
+// Size says how many faults a plan has, and how long they last.
 type Size struct {
 	Servers, Workers int
 	// Kinds are the kinds of faults in the plan. Each occurs once before any occurs a second time.
@@ -72,10 +72,10 @@ type Size struct {
 	Count int
 	// Gap is the mean time from one fault to the next.
 	Gap time.Duration
-	// Lease is the lease that the servers give to workers. A fault that stops a process stops it for a longer
-	// time.
+	// Lease is the duration of the workers' leases. A fault that stops a process lasts longer than
+	// that.
 	Lease time.Duration
-	// Longest is the time for which a fault makes the hints between servers unavailable.
+	// Longest is how long a fault keeps the hints between servers from arriving.
 	Longest time.Duration
 }
 
@@ -92,7 +92,7 @@ func Plan(random *rand.Rand, size Size) []Fault {
 		}
 		f := size.fault(random, deck[0])
 		deck = deck[1:]
-		// Faults of the same target follow one another; faults of different targets may overlap.
+		// Faults of the same place do not overlap; faults of different places may.
 		f.At = max(at, busy[f.Place()])
 		busy[f.Place()] = f.At + f.For + size.Gap/2
 		plan = append(plan, f)

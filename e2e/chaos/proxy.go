@@ -80,7 +80,7 @@ func (p *Proxy) HalfOpen() int {
 // Busy reports whether the proxy has connections.
 func (p *Proxy) Busy() bool { return len(p.open()) > 0 }
 
-// change runs f, which changes state that pumps wait for.
+// change runs f, which changes state for which the method pump may be waiting.
 func (p *Proxy) change(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,8 +152,8 @@ func (l *link) cut() {
 	})
 }
 
-// pump forwards the data of one direction of the link until that direction ends. If up is true,
-// this is the data from the caller.
+// pump forwards the data of one direction of the link until that direction ends. The parameter `up`
+// is true for the data from the caller.
 func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 	defer l.cut()
 	buffer := make([]byte, 32<<10)
@@ -163,7 +163,8 @@ func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 			return
 		}
 		if err != nil {
-			// The end is held back like data: if no data passes, the end does not pass either.
+			// The end of the data is held back like data: while no data passes, the end does not pass
+			// either.
 			_ = l.hold(up)
 			return
 		}
@@ -172,8 +173,8 @@ func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 
 var errEnded = errors.New("the connection has ended")
 
-// hold waits as long as the proxy's rule holds back the data of this direction. It then waits for
-// the delay that the rule sets.
+// hold waits while the proxy's rule holds back the data of this direction, and then for the rule's
+// delay.
 func (l *link) hold(up bool) error {
 	p := l.proxy
 	for {

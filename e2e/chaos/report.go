@@ -21,7 +21,7 @@ type Kill struct {
 	Runs []string `json:"runs"`
 }
 
-// Takeover says how long a run made no progress after its worker was killed.
+// Takeover says for how long a run made no progress after its worker was killed.
 type Takeover struct {
 	Worker string        `json:"worker"`
 	Run    string        `json:"run"`

@@ -9,7 +9,8 @@ import (
 type Run struct {
 	ID     string
 	Script Script
-	// OneShot is set if the run ends by itself. Another run is cancelled after it has answered all messages.
+	// OneShot is set if the run ends by itself. All other runs are cancelled after they have answered
+	// all messages.
 	OneShot bool
 	Status  perdure.Status
 	// Messages is the conversation: the messages from the first one to the current leaf of the transcript.
@@ -37,7 +38,7 @@ type Event struct {
 	Signal string // id of the signal
 }
 
-// Sent is a signal that a client sent, again and again until the server responded.
+// Sent is a signal of a client. The client repeats the request until the server responds.
 type Sent struct {
 	Sender   int
 	ID, Text string

@@ -1,7 +1,7 @@
-// Command demo demonstrates the runtime without a key and without a network. A scripted model
-// repairs a small program with the real tools. The process is killed during a tool, and another one
-// continues immediately. At the end the demo checks the scripted model's journal and the store: no
-// model call was paid twice, and no finished tool ran twice.
+// Command demo demonstrates the runtime without a key and without a network. A scripted model repairs
+// a small program with the real tools. The process is killed while a tool runs, and another process
+// continues the run immediately. At the end the demo checks the scripted model's journal and the
+// store: no model call was paid twice, and no finished tool ran twice.
 package main
 
 import (

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// TestGreet checks that the greeting is equal if the worker crashes at any commit.
+// TestGreet checks that a crash of the worker at any commit does not change the greeting.
 func TestGreet(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent:   agent.DefineFunc("greeter", greet),

@@ -61,10 +61,10 @@ type echo struct {
 	Body string `json:"body"`
 }
 
-// stepsInput requests steps and then tasks, one after another. If Gates is set, the agent waits at
-// a gate of its recorder before the steps, and at another one before the tasks. It also reports to
-// a gate after each of these parts. The names of the four gates are Gates followed by "step",
-// "task", "step done" and "task done".
+// stepsInput requests steps and then tasks, one after another. If Gates is set, the agent waits
+// before the steps and before the tasks, at gates that the benchmark opens; after each of the two
+// parts it reports to another gate. The names of the four gates are Gates followed by "step", "task",
+// "step done" and "task done".
 type stepsInput struct {
 	Steps int    `json:"steps"`
 	Tasks int    `json:"tasks"`
@@ -147,7 +147,7 @@ type growState struct {
 // entriesAtOnce is the number of entries per commit.
 const entriesAtOnce = 32
 
-// stepTime is the duration of each step of the agent that never ends.
+// stepTime is the duration of each step of the agent whose steps never end.
 const stepTime = time.Millisecond
 
 func (r *recorder) grow(ctx agent.Context, in growInput) (string, error) {

@@ -138,7 +138,7 @@ func (a *attacker) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// again repeats one attack until ctx ends. A refusal does not end it.
+// again repeats one attack until ctx ends, even if its requests are refused.
 func (a *attacker) again(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		err := attacks[name].do(ctx, a)

@@ -21,8 +21,8 @@ import (
 // allow.
 const checkedKind = "hostile-checked"
 
-// attacks has the most expensive requests that an admin of an org can send. The number of each attack says
-// how many of its requests run at the same time.
+// attacks has the most expensive requests that an admin of an org can send, each with the number of
+// requests that run at the same time.
 var attacks = map[string]attack{
 	"starts":   {32, start},
 	"signals":  {32, noise},
@@ -50,7 +50,7 @@ func (a *attacker) waiter() *worker.Worker {
 	return w
 }
 
-// start starts an execution. The worker that waiter returns claims the execution and suspends it.
+// start starts an execution. The attacker's own worker claims the execution and suspends it.
 func start(ctx context.Context, a *attacker) error {
 	_, err := a.api.Start(ctx, client.StartRequest{
 		Kind: waitKind, Input: json.RawMessage(`{}`), Metadata: json.RawMessage(fmt.Sprintf(`{"n":"%d"}`, a.next())),
@@ -58,7 +58,7 @@ func start(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// noise sends a signal to the execution in the field target, which never takes it.
+// noise sends a signal to the execution in the field target. The execution never takes such signals.
 func noise(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small())
 }
@@ -166,7 +166,7 @@ func stream(ctx context.Context, a *attacker) error {
 // streamTime is how long the attack stream stays connected.
 const streamTime = 5 * time.Second
 
-// poll asks for tasks of a queue that has none.
+// poll asks for the tasks of a queue without tasks.
 func poll(ctx context.Context, a *attacker) error {
 	_, err := a.worker.PollTasks(ctx, perdure.Poll{
 		WorkerID: uuid.New(), Queues: []string{fmt.Sprintf("q%d", a.next())}, Kinds: []string{"none"}, Slots: 100, Wait: 200 * time.Millisecond,

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestMain runs the test binary as a child process if its arguments say so, because Run starts this
-// program as its children.
+// TestMain runs the test binary as a child of the benchmark if its arguments say so: Run starts its
+// own program for each child.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == childCommand[0] && os.Args[2] == childCommand[1] {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEveryWorkloadRuns runs all workloads in their short form, checks that each has results, and
-// that no file is left.
+// TestEveryWorkloadRuns runs all workloads in their short form. It checks that each workload has
+// results, and that no file is left.
 func TestEveryWorkloadRuns(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	folder := shortFolder(t)
@@ -103,9 +103,9 @@ func checkRan(t *testing.T, report *Report, name, worker string) {
 	}
 }
 
-// TestLateWorkloadIsRepeated checks that a workload is repeated with more time if its first chunk
-// came before all readers were connected. It is run at most lateTries times, and not again after
-// another error.
+// TestLateWorkloadIsRepeated checks that a workload is repeated with more time if its first chunk was
+// sent before all readers were connected. The workload runs at most lateTries times, and is not
+// repeated after any other error.
 func TestLateWorkloadIsRepeated(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {

@@ -26,7 +26,8 @@ type child struct {
 	mu   sync.Mutex // serializes requests
 }
 
-// childCommand is the first two arguments of a child, before the role and the role's arguments.
+// childCommand has the first two arguments of a child's command line. The role and its arguments
+// follow.
 var childCommand = [2]string{"bench", "child"}
 
 // Child runs the process of a role that Run has started. args are the arguments after "bench
@@ -105,7 +106,7 @@ func (c *child) ask(do string, args, reply any) error {
 	return json.Unmarshal(a.Value, reply)
 }
 
-// close closes the input of the child, which ends it, and waits for its end.
+// close closes the input of the child, so that the child ends, and waits for that.
 func (c *child) close() error {
 	return errors.Join(c.in.Close(), c.cmd.Wait())
 }

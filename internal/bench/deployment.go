@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// deployment is a server in a process of its own. The deploymentSpec says whether it has a worker, in the
-// server's process or another one, and a process with readers of logs.
+// deployment is a server in a process of its own. The deploymentSpec says whether there is also a
+// worker, in the server's process or its own, and a process that reads logs.
 type deployment struct {
 	ctx      context.Context
 	database *database
@@ -35,8 +35,7 @@ type deploymentSpec struct {
 	orgsCPU   int // value of server.Config.OrgsCPU
 }
 
-// setUp creates a database and starts the processes of the spec. The worker runs in the server's
-// process, or connects over gRPC.
+// setUp creates a database and starts the processes that the spec asks for.
 func setUp(ctx context.Context, all *stores, store string, spec deploymentSpec) (_ *deployment, err error) {
 	s := &deployment{ctx: ctx}
 	if s.database, err = all.create(ctx, store); err != nil {
@@ -136,22 +135,22 @@ type load struct {
 	For        time.Duration
 	PerSecond  float64 // chunks per second
 	Readers    int     // readers of each execution; 0 counts as 1
-	// Ahead is additional time before the first chunk. It is set if a measurement is repeated
-	// because the readers were connected too late.
+	// Ahead is additional time before the first chunk. It is set if a measurement is repeated because
+	// the readers connected too late.
 	Ahead time.Duration
 }
 
 func (l load) every() time.Duration { return time.Duration(float64(time.Second) / l.PerSecond) }
 func (l load) chunks() int          { return int(l.For / l.every()) }
 
-// lead returns the time to allow for starting all executions and connecting all readers, before the first
-// chunk.
+// lead returns the time between the start of a measurement and its first chunk. In that time, all
+// executions must start and all readers must connect.
 func (l load) lead() time.Duration {
 	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond + l.Ahead
 }
 
-// begin starts executions that stream text. The first chunk is due at the returned time. The other streams
-// begin later, evenly spread over the interval between two chunks.
+// begin starts executions that stream text. The first chunk of the first stream is due at the
+// returned time. The other streams begin later, spread evenly over the interval between two chunks.
 func (s *deployment) begin(ctx context.Context, l load) ([]followTarget, time.Time, error) {
 	at := time.Now().Add(l.lead())
 	all, err := s.start(ctx, l.Executions, func(i int) client.StartRequest {
@@ -171,7 +170,7 @@ func (s *deployment) beginIdle(ctx context.Context, n int) ([]followTarget, erro
 	})
 }
 
-// agent starts an execution of a kind.
+// agent starts an execution of the kind and returns its id.
 func (s *deployment) agent(kind string, input any) (uuid.UUID, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {

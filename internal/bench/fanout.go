@@ -9,10 +9,11 @@ import (
 )
 
 // lateTries is the maximum number of tries of a workload whose chunks began before all readers were
-// connected. On a busy machine, the time that readers need is unknown.
+// connected. The time that readers need to connect is unknown on a busy machine.
 const lateTries = 3
 
-// lateStartError reports that the chunks began before all readers were connected, and by how much.
+// lateStartError reports that chunks were sent before all readers were connected. The field `by` is
+// the time from the first chunk until then.
 type lateStartError struct{ by time.Duration }
 
 func (t lateStartError) Error() string {
@@ -31,8 +32,8 @@ func fanOut(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// retryLate calls the function run. If the readers were not connected in time, it calls run again
-// with more time in l, until it has called run lateTries times.
+// retryLate calls run. If run returns a lateStartError, it repeats the call with more time in l,
+// until run has been called lateTries times.
 func retryLate(l *load, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()

@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// grownRunKind is the kind of the agent that is measured in a store with older data.
+// grownRunKind is the kind of an agent that is measured in a store with much older data.
 const grownRunKind = "bench-lived"
 
-// grownRunInput requests a number of entries, and then a number of steps without a checkpoint. If Wait
-// is set, the agent then waits for a signal. When the agent's function is entered again, it reads its
-// records and reports how long that took.
+// grownRunInput requests a number of entries, and then a number of steps without a checkpoint. If
+// Wait is set, the agent then waits for a signal. An agent that is entered again reads its records
+// and reports how long that took.
 type grownRunInput struct {
 	Entries int    `json:"entries"`
 	Steps   int    `json:"steps"`

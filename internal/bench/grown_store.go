@@ -25,7 +25,8 @@ type Growth struct {
 	Rounds     int      // repetitions of fast operations
 	Folder     string   // folder for the databases; "" is the system's temporary folder
 	Memory     bool     // allows a folder on a file system in memory
-	// Show prints a run, as perdure show does; nil skips this measurement.
+	// Show prints a run, as perdure show does. If it is nil, the time of perdure show is not
+	// measured.
 	Show     func(ctx context.Context, server, token, run string) error
 	Progress io.Writer // receives progress messages; may be nil
 }
@@ -166,8 +167,8 @@ func (s *grownStore) restarts() error {
 	return nil
 }
 
-// restart stops the server and its worker, and starts new ones. It returns the time from the start
-// of the process until the server is ready.
+// restart stops the server and its worker, and starts new ones. It returns the time from the start of
+// the new server process until it is ready.
 func (s *grownStore) restart() (time.Duration, error) {
 	if err := s.server.close(); err != nil {
 		return 0, err
@@ -214,7 +215,8 @@ type listPage struct {
 	NextCursor *string           `json:"nextCursor"`
 }
 
-// get requests a page of a list. path continues the path of the list of executions.
+// get requests a page of a list. The parameter path is relative to the path of the list of
+// executions.
 func (s *grownStore) get(path string) (page listPage, err error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://localhost/api/orgs/default/agent-executions"+path, http.NoBody)
 	if err != nil {
@@ -276,7 +278,8 @@ func entriesPath(id uuid.UUID, cursor string) string {
 	return path
 }
 
-// walk reads all pages of entries and measures the whole time. It returns the cursor of each page.
+// walk reads all pages of an execution's entries, and measures the total time. It returns the cursor
+// of each page.
 func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	began := time.Now()
 	for cursor := ""; ; {
@@ -293,9 +296,9 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	}
 }
 
-// again starts a run, and restarts the server with its worker while the run waits for a signal. It
-// measures the time from the signal until the new worker, whose caches are empty, has brought the
-// run to the place where it waited.
+// again starts a run that waits for a signal, restarts the server with its worker, and sends the
+// signal. It measures the time until the new worker, whose caches are empty, has brought the run to
+// the place where it waited.
 func (s *grownStore) again(in grownRunInput, what string) (uuid.UUID, error) {
 	id, err := s.agent(grownRunKind, in)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
-// growth is W6: the react agent with a model that calls a tool in each turn. A turn has 1 KiB of
-// text and a tool result of 1 KiB. growth measures the bytes that some turns store, early and late
-// in the conversation.
+// growth is W6: the react agent with a model that calls a tool in each turn. A turn has 1 KiB of text
+// and a tool result of 1 KiB. The benchmark compares the bytes that the turns store early and late in
+// the conversation.
 func growth(ctx context.Context, b *bench) error {
 	window := pick(b, 4, 50)
 	return b.on(ctx, deploymentSpec{slots: 8}, func(s *deployment) error {
@@ -40,8 +40,8 @@ func growth(ctx context.Context, b *bench) error {
 	})
 }
 
-// turnsOf measures a number of turns (the parameter window) and adds the results to f. It begins
-// when as many turns have ended as the parameter after says.
+// turnsOf measures the turns after the first ones, and adds the results to f. The parameter `after`
+// is the number of turns that are skipped, and `window` the number that are measured.
 func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *deployment) countAfter(ctx context.Context, turns int) (c growthSample,
 	return c, query(ctx, s.database.url, "SELECT pg_database_size(current_database())", &c.stored)
 }
 
-// pagesOf returns the bytes of the pages of a SQLite file that are in use.
+// pagesOf returns the total size in bytes of those pages of a SQLite file that are in use.
 func pagesOf(ctx context.Context, path string) (int64, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
 	if err != nil {

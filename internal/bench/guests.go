@@ -63,8 +63,8 @@ func guestsRole(ctx context.Context, args []string) error {
 		guests = append(guests, g)
 	}
 	return serveRequests(ctx, map[string]handler{
-		// The request window runs all guests for a duration. The response has the times of their requests, by
-		// kind.
+		// The request "window" runs all guests for a duration. The response has the times of the
+		// guests' requests, by kind.
 		"window": on(func(d time.Duration) (any, error) { return window(ctx, guests, d) }),
 	})
 }
@@ -94,8 +94,8 @@ func newGuest(ctx context.Context, spec orgSpec) (*guest, error) {
 	return g, nil
 }
 
-// window runs all guests at the same time for d. It returns the times that they measured, by the kind of
-// request.
+// window runs all guests at the same time for the duration d. It returns the times of their requests,
+// by kind.
 func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][]time.Duration, error) {
 	var group sync.WaitGroup
 	for i, g := range guests {
@@ -117,8 +117,8 @@ func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][
 	return all, errors.Join(errs...)
 }
 
-// window sends the requests of one guest for d. It begins after delay, so that the guests do not send their
-// requests at the same moments.
+// window sends the requests of one guest for d. It begins after the delay, which differs between the
+// guests, so that they do not send at the same moments.
 func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	begin := time.Now().Add(delay)
 	var group sync.WaitGroup
@@ -136,9 +136,8 @@ func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	group.Wait()
 }
 
-// steady calls the function do n times at a steady rate, and records how long each call took. The
-// time of a call counts from the moment at which the call was due. It therefore includes the delay
-// if an earlier call was slow.
+// steady makes n calls at a steady rate and records their times. A time is counted from the moment at
+// which the call was due, so it includes the delay that slow earlier calls cause.
 func (g *guest) steady(ctx context.Context, due time.Time, n int, name string, do func(context.Context, time.Time) error) {
 	for range n {
 		if err := pause(ctx, time.Until(due)); err != nil {
@@ -204,8 +203,8 @@ func (g *guest) log(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// stream starts one execution whose model streams five chunks per second, and reads its log until the
-// stream ends.
+// stream starts an execution whose model streams five chunks per second, and reads the execution's
+// log until it ends.
 func (g *guest) stream(ctx context.Context, begin time.Time, d time.Duration) error {
 	g.begun++
 	p := pace{ID: g.begun, Start: begin.Add(time.Second), Every: guestPace, Chunks: max(1, int((d-time.Second)/guestPace))}

@@ -16,8 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Hostile is the experiment that measures by how much an org that attacks the server slows down the other
-// orgs.
+// Hostile is the experiment that measures how much an attacking org slows down the other orgs.
 type Hostile struct {
 	Stores  []string      // values as in Config.Stores
 	Attacks []string      // names from [Attacks]; empty means all, at the same time
@@ -169,8 +168,8 @@ func (h Hostile) window(s *deployment, guests *child) (samples map[string][]time
 	return samples, m, nil
 }
 
-// profile starts a CPU profile of the server if Profiles is set. The caller must call end, which stops the
-// profile.
+// profile starts a CPU profile of the server if Profiles is set. The caller must call the returned
+// function, which stops the profile.
 func (h Hostile) profile(s *deployment, store string) (end func() error, err error) {
 	if h.Profiles == "" {
 		return func() error { return nil }, nil

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Latency measures the time of a chunk from the provider to a reader. Many executions stream at the
-// same time, each with one reader.
+// Latency measures how long a chunk takes from the provider to a reader. Many executions stream at
+// the same time, each to one reader.
 type Latency struct {
 	Streams []int         // numbers of streams; one run per number
 	Workers []string      // places of the worker: inprocess, grpc
@@ -19,8 +19,8 @@ type Latency struct {
 	Folder  string        // folder for the database; "" is the system's temporary folder
 }
 
-// Run measures each number of streams with each way of running the worker (Workers), and prints a
-// table. It returns an error if any text was lost.
+// Run measures each number of streams with each kind of worker (see Workers), and prints a table. It
+// returns an error if any text was lost.
 func (l Latency) Run(ctx context.Context, out io.Writer) error {
 	return inFolder(l.Folder, func(all *stores) error {
 		m, err := machine(all.folder)
@@ -41,8 +41,8 @@ func (l Latency) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// inFolder creates stores in a temporary folder, calls the function do with them, and removes the
-// folder afterwards.
+// inFolder creates stores in a temporary folder, passes them to a function, and removes the folder
+// afterwards.
 func inFolder(parent string, do func(all *stores) error) (err error) {
 	folder, err := os.MkdirTemp(parent, "perdure-bench-")
 	if err != nil {
@@ -52,7 +52,7 @@ func inFolder(parent string, do func(all *stores) error) (err error) {
 	return do(&stores{folder: folder})
 }
 
-// delays measures one run on a new server.
+// delays measures one run, with a new server.
 func delays(ctx context.Context, all *stores, out io.Writer, where string, l load) (err error) {
 	s, err := setUp(ctx, all, "sqlite", deploymentSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
 	if err != nil {

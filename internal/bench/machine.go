@@ -105,13 +105,13 @@ func flushTimes(folder string) ([]time.Duration, error) {
 	return took, nil
 }
 
-// postgresVersion returns the version of the server at url.
+// postgresVersion returns the version of a PostgreSQL server.
 func postgresVersion(ctx context.Context, url string) (string, error) {
 	var version string
 	return version, query(ctx, url, "SHOW server_version", &version)
 }
 
-// query reads one value of the database at url.
+// query reads one value from a PostgreSQL database.
 func query(ctx context.Context, url, sql string, value any) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -121,7 +121,7 @@ func query(ctx context.Context, url, sql string, value any) error {
 	return conn.QueryRow(ctx, sql).Scan(value)
 }
 
-// durable returns an error if the folder is in memory, unless allowed is set.
+// durable returns an error if the folder is in memory and that is not allowed.
 func (m Machine) durable(allowed bool) error {
 	if m.InMemory && !allowed {
 		return perdure.FieldErrorf("folder", "the databases would be in memory (tmpfs), where flushes cost nothing; give a folder on a disk with --folder, or allow it with --memory")

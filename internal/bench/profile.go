@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// profile starts CPU profiles of the server, and of a worker in another process, if Profiles is
-// set. The caller must call end to stop them.
+// profile starts CPU profiles of the server, and of a worker in another process, if Profiles is set.
+// The caller must call the returned function to stop them.
 func (b *bench) profile(s *deployment) (end func() error, err error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil
@@ -51,7 +51,7 @@ func processVerbs() map[string]handler {
 // cpuProfile is the CPU profile of this process.
 type cpuProfile struct{ file *os.File }
 
-// to starts a CPU profile that is written to the file at path. If path is "", it stops the profile.
+// to starts a CPU profile that is written to a file, or stops the running profile if the path is "".
 func (p *cpuProfile) to(path string) (err error) {
 	if path == "" {
 		pprof.StopCPUProfile()

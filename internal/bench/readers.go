@@ -57,9 +57,9 @@ func readersRole(ctx context.Context, args []string) error {
 	r := &readers{addr: args[0], token: args[1]}
 	r.begin(ctx)
 	return serveRequests(ctx, map[string]handler{
-		// follow returns when each reader has received its first event.
+		// The request "follow" is answered when each reader has received its first event.
 		"follow": on(func(all []followTarget) (any, error) { return nil, r.follow(all) }),
-		// heard waits until all streams have ended.
+		// The request "heard" is answered when all streams have ended.
 		"heard": on(func(struct{}) (any, error) {
 			r.reading.Wait()
 			slices.Sort(r.got.Delays)
@@ -67,7 +67,8 @@ func readersRole(ctx context.Context, args []string) error {
 			r.begin(ctx)
 			return got, nil
 		}),
-		// leave waits until the given number of readers has ended, and then stops the others.
+		// The request "leave" waits until the given number of readers has ended, and then stops the
+		// other readers.
 		"leave": on(func(ends int) (any, error) {
 			r.wait(ends)
 			r.cancel()
@@ -189,7 +190,7 @@ func (one *streamReader) read(in *bufio.Reader) error {
 	}
 }
 
-// event processes one event, and reports whether it is the last one.
+// event processes one event of the stream, and reports whether it is the last one.
 func (one *streamReader) event(name string, data []byte) (over bool, err error) {
 	one.first()
 	switch name {

@@ -16,7 +16,7 @@ type recorder struct {
 	closed  bool
 }
 
-// gate is a place in the code of agents where they wait until the benchmark opens the gate.
+// gate is a place in the code of agents at which they wait until the benchmark opens it.
 type gate struct {
 	waiting int
 	open    bool
@@ -28,7 +28,7 @@ func newRecorder() *recorder {
 	return r
 }
 
-// since records, under the name, how much time has passed since the time in the parameter began.
+// since records how much time has passed since `began`, under the name.
 func (r *recorder) since(name string, began time.Time) {
 	r.add(name, time.Since(began))
 }
@@ -43,8 +43,8 @@ func (r *recorder) add(name string, d time.Duration) {
 	r.changed.Broadcast()
 }
 
-// first waits until the method now has recorded a time under the name, and returns the first such time.
-// If the recorder is closed, it returns the zero time.
+// first waits until a duration is recorded under the name, and returns the time that it stands for
+// (see the method now). If the recorder is closed, it returns the zero time.
 func (r *recorder) first(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *recorder) open(name string) time.Time {
 	return time.Now()
 }
 
-// close ends all waiting in methods of the recorder, because the worker stops.
+// close ends all waiting at gates, because the worker stops.
 func (r *recorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,7 @@ type Settings struct {
 	StorePlain bool `json:"storePlain,omitempty"`
 }
 
-// Result is one case of a workload, a line of its table.
+// Result is the result of one case of a workload. It is a line of the workload's table.
 type Result struct {
 	Workload string  `json:"workload"`
 	Case     string  `json:"case"`
@@ -46,7 +46,7 @@ type Figure struct {
 
 func (f *Figures) add(name string, value float64) { *f = append(*f, Figure{name, value}) }
 
-// delays adds quantiles of the durations in the slice all. It sorts that slice.
+// delays sorts the durations, and adds some of their quantiles to the figures.
 func (f *Figures) delays(name string, all []time.Duration) {
 	slices.Sort(all)
 	for _, q := range []struct {

@@ -23,8 +23,8 @@ type resourceUsage struct {
 	Moved                int64 // bytes of all reads and writes, including sockets
 }
 
-// readUsage returns the resource usage of this process. If collect is set, it runs several garbage
-// collections before it measures, because each one shrinks a stack only by half.
+// readUsage returns the resource usage of this process. If collect is set, it first runs several
+// garbage collections, because each of them shrinks a stack only by half.
 func readUsage(collect bool) resourceUsage {
 	if collect {
 		for range 4 {
@@ -62,8 +62,8 @@ func count(name string) int64 {
 	return n
 }
 
-// family returns the CPU time of a process and its direct children, including ended ones; 0 for pid
-// 0.
+// family returns the CPU time of a process and its direct children, including ended children. For pid
+// 0 it returns 0.
 func family(pid int) time.Duration {
 	if pid == 0 {
 		return 0

@@ -11,8 +11,8 @@ import (
 // entrySize is the size in bytes of each entry of the agent that is taken over.
 const entrySize = 16 << 10
 
-// resume is W3: an agent with a step per millisecond loses its worker, and a worker in a new
-// process continues. It measures the time from the end of the worker to the agent's next step.
+// resume is W3: an agent with a step per millisecond loses its worker, and a worker in a new process
+// continues. The result is the time from the end of the first worker to the agent's next step.
 func resume(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{20}, []int{50, 200, 1000, 3000, 30_000}) {
 		err := b.on(ctx, deploymentSpec{slots: 4}, func(s *deployment) error {
@@ -36,8 +36,7 @@ func resume(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// takeovers measures several takeovers. In each, the old worker is ended with the signal in the
-// parameter how.
+// takeovers measures several takeovers. In each, a signal ends the old worker.
 func (b *bench) takeovers(s *deployment, entries int, how syscall.Signal) error {
 	var all []time.Duration
 	var bytes []float64

@@ -66,8 +66,8 @@ func Workloads() []Workload {
 	}
 }
 
-// bench is the run of one workload on one store, with the worker in the server's process or in its
-// own.
+// bench is the run of one workload on one store. The worker is in the server's process or in one of
+// its own.
 type bench struct {
 	Config
 	workload Workload
@@ -83,7 +83,7 @@ func (b *bench) add(what string, f Figures) {
 	b.report.Results = append(b.report.Results, Result{Workload: b.workload.Name, Case: what, Store: kind, Worker: b.worker, Figures: f})
 }
 
-// pick returns the value short if Config.Short is set, otherwise the value whole.
+// pick returns the parameter `short` if Config.Short is set, otherwise the parameter `whole`.
 func pick[T any](b *bench, short, whole T) T {
 	if b.Short {
 		return short

@@ -39,8 +39,9 @@ type scaleResult struct {
 	lost           []string
 }
 
-// Scale is the experiment that compares two kinds of rounds in alternation: executions stream text that
-// nobody reads, or one reader reads each stream while many idle readers are connected.
+// Scale is the experiment that alternates between two kinds of rounds. In the one kind, executions
+// stream text that nobody reads. In the other, one reader reads each stream, and many more readers
+// wait for executions that write nothing.
 type Scale struct {
 	Executions int           // streaming executions, each with one reader
 	Idle       int           // readers of idle executions, one each
@@ -53,7 +54,7 @@ type Scale struct {
 }
 
 // Run measures what many readers of logs cost, and prints the results as tables. It fails if a reader
-// did not get a chunk.
+// misses a chunk.
 func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	return inFolder(c.Folder, func(all *stores) error {
 		s := &scaleRun{
@@ -70,8 +71,8 @@ func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// fit reduces the numbers of executions and of idle readers in proportion, until this machine's limit of
-// open files suffices.
+// fit reduces the numbers of executions and of idle readers in proportion, so that the connections
+// stay within this machine's limit of open files.
 func (s *scaleRun) fit() {
 	const others = 200 // open files of the database and the worker, and standard streams
 	room := files() - others
@@ -120,7 +121,7 @@ func perChunk(d time.Duration, r scaleResult) float64 {
 	return float64(d.Microseconds()) / float64(max(1, r.chunks))
 }
 
-// sum prints the medians over all rounds. It fails if a reader did not get a chunk.
+// sum prints the medians over all rounds. It fails if a reader missed a chunk.
 func (s *scaleRun) sum() error {
 	median := func(with bool, of func(scaleResult) float64) float64 {
 		var all []float64
@@ -142,8 +143,8 @@ func (s *scaleRun) sum() error {
 	return checkNoLoss(wrong)
 }
 
-// round measures one round. Its streams last for the duration in the parameter long. Readers are
-// connected to them only if the parameter with is set.
+// round measures one round. The parameter `with` says whether readers are connected, and `long` is
+// the duration of the streams.
 func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r scaleResult, err error) {
 	if with {
 		if r.perIdle, err = s.idleReaders(); err != nil {
@@ -197,9 +198,9 @@ func (s *scaleRun) idleReaders() (int, error) {
 	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
 }
 
-// measure waits until the chunks end, at the time in the parameter until. It puts into r the CPU
-// times that server, worker and the writing of chunks have used meanwhile. For the last of these it
-// records a CPU profile of the server.
+// measure waits until the time at which the chunks end, and stores the CPU times since its call in r:
+// those of server, worker and the writing of chunks. The last one comes from a CPU profile of the
+// server.
 func (s *scaleRun) measure(ctx context.Context, until time.Time, r *scaleResult) error {
 	folder := s.keep
 	if folder == "" {
@@ -231,7 +232,7 @@ const writing = `sqlite\.\(\*committer\)\.run|face/grpc\.\(\*workerService\)\.ap
 
 var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
 
-// share returns the CPU time that a profile attributes to the functions that match writing.
+// share returns the CPU time that a profile attributes to the functions in the pattern `writing`.
 func share(ctx context.Context, profile string) (time.Duration, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=0", "-nodefraction=0", "-focus="+writing, profile).CombinedOutput()
 	if err != nil {
@@ -244,8 +245,8 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 	return time.ParseDuration(strings.TrimSpace(m[1]))
 }
 
-// hear waits until the streaming executions have completed. If the parameter with is set, readers
-// are connected; hear then compares the text that they received with the text that the worker sent.
+// hear waits until the streaming executions have completed. If readers are connected (the parameter
+// `with`), hear compares the text that they received with the text that the worker sent.
 func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, r *scaleResult) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err
@@ -258,7 +259,7 @@ func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, 
 	if !with {
 		return nil
 	}
-	// Only the readers of the streaming executions come to an end; the idle readers have to be told to leave.
+	// Only the readers of streaming executions end by themselves. The request stops the idle readers.
 	var got readerResults
 	if err := s.readers.ask("leave", len(streams), &got); err != nil {
 		return err

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// schedulerStats contains the waits of a process's goroutines for a processor, and the work of its
-// garbage collector, since its start.
+// schedulerStats describes a process since its start: how long its goroutines waited for a processor,
+// and what its garbage collector did.
 type schedulerStats struct {
 	Bounds []time.Duration // lower bounds of the buckets
 	Counts []uint64        // goroutines by how long they waited for a processor
-	// Collecting is the CPU time of the garbage collector. Stopped is the number of times that it
-	// stopped the program, by duration, in the buckets of Stops.
+	// Collecting is the CPU time of the garbage collector. Stopped is the number of times that the
+	// garbage collector stopped the program, by duration, in the buckets of Stops.
 	Collecting time.Duration
 	Stops      []time.Duration
 	Stopped    []uint64
@@ -41,7 +41,7 @@ func histogram(of metrics.Sample) (bounds []time.Duration, counts []uint64) {
 	return bounds, counts
 }
 
-// within describes the scheduling since an earlier measurement; d is the time between the two.
+// within describes the scheduling since an earlier measurement; d is the time since then.
 func (s schedulerStats) within(before schedulerStats, d time.Duration) string {
 	stopped := since(s.Stopped, before.Stopped)
 	waits := since(s.Counts, before.Counts)

@@ -13,7 +13,7 @@ const stepSize = 1 << 10
 // stepsAndTasks are the two kinds of recorded work: steps in the agent's own process, and tasks.
 var stepsAndTasks = []string{"step", "task"}
 
-// latencyOfSteps is W1: one agent with sequential steps, and then tasks.
+// latencyOfSteps is W1: one agent runs steps, one after another, and then tasks.
 func latencyOfSteps(ctx context.Context, b *bench) error {
 	n := pick(b, 10, 200)
 	return b.on(ctx, deploymentSpec{slots: 16}, func(s *deployment) error {
@@ -48,7 +48,7 @@ func latencyOfSteps(ctx context.Context, b *bench) error {
 	})
 }
 
-// on creates a deployment, calls the function do with it, and removes it.
+// on creates a deployment, passes it to a function, and removes the deployment.
 func (b *bench) on(ctx context.Context, spec deploymentSpec, do func(s *deployment) error) (err error) {
 	spec.inProcess = b.worker == inProcess
 	s, err := setUp(ctx, b.stores, b.store, spec)
@@ -63,7 +63,7 @@ func (b *bench) on(ctx context.Context, spec deploymentSpec, do func(s *deployme
 	return errors.Join(do(s), end())
 }
 
-// stepsOf runs one agent with n steps or tasks, and returns the time of each.
+// stepsOf runs one agent with n steps or n tasks, and returns how long each took.
 func (s *deployment) stepsOf(what string, n int) ([]time.Duration, error) {
 	id, err := s.agent(stepsKind, stepsInputOf(what, n, ""))
 	if err != nil {
@@ -89,8 +89,8 @@ func stepsInputOf(what string, n int, gates string) stepsInput {
 	return in
 }
 
-// perThousand adds to f the CPU time per thousand operations. n is the number of operations between the
-// two measurements.
+// perThousand adds to f the CPU time per thousand operations, from the measurements before and after
+// n operations.
 func (s *deployment) perThousand(f *Figures, before, after cost, n int) {
 	ours, postgres := s.cpu(before, after)
 	f.add("CPU s/1000", ours.Seconds()*1000/float64(n))
@@ -99,7 +99,7 @@ func (s *deployment) perThousand(f *Figures, before, after cost, n int) {
 	}
 }
 
-// throughput is W2: many agents with steps, and then tasks, at the same time.
+// throughput is W2: many agents run steps at the same time, and then tasks.
 func throughput(ctx context.Context, b *bench) error {
 	agents, n := pick(b, 8, 200), pick(b, 4, 20)
 	return b.on(ctx, deploymentSpec{slots: agents + 16}, func(s *deployment) error {
@@ -184,8 +184,8 @@ func (b *bench) startsAndSteps(s *deployment, what string, agents, n int) error 
 	return nil
 }
 
-// runTogether runs agents that begin their steps at the same time. If starts is set, each agent
-// begins when it is started, and the time includes the starts.
+// runTogether runs agents that begin their steps at the same time. If the parameter `starts` is true,
+// each agent instead begins as soon as it is started, and the measured time includes the starts.
 func (s *deployment) runTogether(gates, what string, agents, n int, starts bool) (r burst, err error) {
 	var began time.Time
 	open := func() error { return s.worker.ask("open", workerArgs{Name: gates + what}, &began) }

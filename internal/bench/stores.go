@@ -20,8 +20,8 @@ type stores struct {
 	cluster *cluster.Cluster
 }
 
-// begin prepares the creation of databases. name is "sqlite", "postgres" or a URL of PostgreSQL.
-// The result is the version of PostgreSQL. For SQLite it is the parameter known, the version that
+// begin prepares the creation of databases in the named store: "sqlite", "postgres" or a URL of
+// PostgreSQL. It returns the version of PostgreSQL. For SQLite it returns `known`, the version that
 // an earlier call has returned.
 func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
 	if name == "sqlite" {
@@ -44,7 +44,8 @@ func (s *stores) close() error {
 	return s.cluster.Stop()
 }
 
-// admin returns the URL of an existing PostgreSQL database, over which the new databases are created.
+// admin returns the URL of an existing PostgreSQL database. A connection to it is used to create
+// databases.
 func (s *stores) admin(name string) string {
 	if name == "postgres" {
 		return s.cluster.URL("postgres")

@@ -11,7 +11,7 @@ import (
 // turnsModel is a model that calls one tool in each turn and never ends.
 const turnsModel = "turns"
 
-// turns counts the calls of turnsModel, and delays each call until the benchmark allows its turn.
+// turns counts the calls of turnsModel. A call waits until the benchmark allows it.
 type turns struct {
 	changed *sync.Cond // uses the provider's mu
 	asked   int
@@ -53,8 +53,8 @@ func (p *provider) allowTurns(n int) {
 	p.changed.Broadcast()
 }
 
-// reach waits for the call after turn n, so that n turns have ended. It returns the number of
-// calls.
+// reach waits for the call after turn n, which shows that n turns have ended. It returns the number
+// of calls.
 func (p *provider) reach(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,8 +22,8 @@ type windowInput struct {
 	Entries int `json:"entries"`
 }
 
-// contextWindow is W9: a conversation of many entries is compacted, and a worker in a new process, which
-// holds nothing of it, reads the context and continues. Both must cost the same for any number of
+// contextWindow is W9: a conversation of many entries is compacted. A worker in a new process,
+// without caches, then reads the context and continues. Both must cost the same for any number of
 // entries.
 func contextWindow(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{200}, []int{1000, 10_000, 100_000}) {
@@ -58,8 +58,8 @@ func contextWindow(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// windowed appends the entries, compacts them, and then runs steps without end. When it is entered
-// again, it reads the context first.
+// windowed is an agent that appends entries, compacts them, and then runs steps without end. When its
+// function is entered again, it first reads the context.
 func (r *recorder) windowed(ctx agent.Context, in windowInput) (string, error) {
 	var g growState
 	if _, err := ctx.State(&g); err != nil {

@@ -102,7 +102,8 @@ func workerRole(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	// After the signal that stops it, the worker runs until it is drained.
+	// When the worker is told to stop by a signal, it still finishes its work. Its context must not
+	// end before.
 	w, err := startWorker(context.WithoutCancel(ctx), d, spec)
 	if err != nil {
 		return err

@@ -40,15 +40,15 @@ func TestDecisionsAreNumberedAndListed(t *testing.T) {
 	}
 }
 
-// linkToDecision matches a link whose text ends with a number to the page of a decision, such as
-// [decision 44](decisions/044-a-store.md). The groups are the text's number and the page's name.
+// linkToDecision matches a link to the page of a decision, if the link's text ends with a number,
+// such as [decision 44](decisions/044-a-store.md). The groups are that number and the page's name.
 var linkToDecision = regexp.MustCompile(`(\d+)\.?\]\((?:[\w./-]*/)?(\d{3}-[\w-]+\.md)[)#]`)
 
 // wordDecision matches a decision that a text names by its number, with or without a link.
 var wordDecision = regexp.MustCompile(`(?i)\bdecisions? \[?(\d+)`)
 
-// TestDecisionsAreLinkedByTheirNumbers checks that each decision that a page names exists, and that
-// the text of a link to a decision has the number of its page.
+// TestDecisionsAreLinkedByTheirNumbers checks that each decision that is named in a page exists. If
+// the name is a link, the link's text must have the number of the page to which it leads.
 func TestDecisionsAreLinkedByTheirNumbers(t *testing.T) {
 	root := filepath.Join("..", "..")
 	decisions := filepath.Join(root, "docs", "decisions")

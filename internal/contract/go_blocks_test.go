@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// goBlock matches a block of Go code in a page of docs. The file testdata/go/PAGE.go.txt contains
-// the Go code around the blocks of a page; blockLine matches a line of that file that a block
-// replaces.
+// goBlock matches a block of Go code in a page of docs. The file testdata/go/PAGE.go.txt has the Go
+// code around the blocks of a page. blockLine matches each line of that file in whose place a block
+// is put.
 var (
 	goBlock   = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)
@@ -69,8 +69,8 @@ func TestGoInDocsCompiles(t *testing.T) {
 }
 
 // completed returns the content of testdata/go/NAME.go.txt with the Go blocks of the page inserted.
-// It returns "" if the page has no Go code. The parameter page is the path of the page, name its
-// name.
+// It returns "" if the page has no Go code. The parameter page is the path of the page, and name is
+// the name in that path without folder and extension.
 func completed(t *testing.T, page, name string) string {
 	t.Helper()
 	blocks := goBlock.FindAllStringSubmatch(readFile(t, page), -1)

@@ -55,9 +55,8 @@ func quoted(cells []string) []string {
 	return words
 }
 
-// check returns one string for each fault of a rule: a rule that is listed twice, that names no
-// test, or that names a test that does not exist. The map packages contains the existing tests, by
-// folder.
+// check returns a description of each fault in the list: a rule that occurs twice, names no test, or
+// names a test that does not exist. The parameter packages has the existing tests, by folder.
 func check(rules []rule, packages map[string]*tests) []string {
 	var wrong []string
 	known := map[string]bool{}
@@ -83,7 +82,8 @@ func check(rules []rule, packages map[string]*tests) []string {
 
 var reference = regexp.MustCompile(`^([a-z0-9/]+)\.((?:Test|Fuzz|Example)\w*)(?:/(.+))?$`)
 
-// find returns the reason why the packages have no test with the name, or "" if they have one.
+// find returns "" if one of the packages has the named test, and otherwise the reason why there is
+// none.
 func find(name string, packages map[string]*tests) string {
 	m := reference.FindStringSubmatch(name)
 	if m == nil {
@@ -108,8 +108,9 @@ func find(name string, packages map[string]*tests) string {
 	return ""
 }
 
-// folderOf returns the folder of a short package name, if exactly one folder matches. The name is
-// the folder's path or the end of it; the root package is named perdure.
+// folderOf returns the folder of a package. The package is named by its path or by the end of the
+// path; the root package is named perdure. If not exactly one folder matches, the problem is
+// returned.
 func folderOf(short string, packages map[string]*tests) (folder, problem string) {
 	if short == "perdure" {
 		return ".", ""

@@ -74,8 +74,8 @@ func (p *tests) addFile(root, path string) error {
 	}
 	p.addLiterals(file)
 	for _, i := range file.Imports {
-		// addSuite finds the folder of a package of this module from the last elements of its
-		// import path.
+		// addSuite needs only the last elements of the import path to find the folder of a package of
+		// this module.
 		imported, err := strconv.Unquote(i.Path.Value)
 		if err != nil {
 			return err

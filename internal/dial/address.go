@@ -40,8 +40,8 @@ func within(ps []netip.Prefix, addr netip.Addr) bool {
 }
 
 // Permits reports whether a connection to host may use addr, one of the addresses to which host was
-// resolved. The caller must then connect to addr itself. A second resolution of host could return
-// another address, which was not checked.
+// resolved. The caller must then connect to addr itself. If it resolved host again, it could get an
+// address that was not checked.
 func (p Policy) Permits(host string, addr netip.Addr) bool {
 	addr = plain(addr)
 	configured := slices.Contains(p.AllowHosts, strings.ToLower(host))
@@ -61,8 +61,8 @@ func (p Policy) Permits(host string, addr netip.Addr) bool {
 	return true
 }
 
-// hidden are the networks of IPv6 addresses that contain an IPv4 address. The field in is the
-// network. The field at is the index of the first byte of the IPv4 address.
+// hidden are the networks of IPv6 addresses that contain an IPv4 address. The field `in` is such a
+// network, and `at` is the index of the first byte of the IPv4 address.
 var hidden = []struct {
 	in netip.Prefix
 	at int
@@ -73,8 +73,8 @@ var hidden = []struct {
 	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible
 }
 
-// plain returns the IPv4 address that an IPv6 address contains, or the same address if it contains
-// none.
+// plain returns the IPv4 address that an IPv6 address contains. It returns any other address
+// unchanged.
 func plain(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if addr.IsLoopback() || addr.IsUnspecified() {

@@ -14,15 +14,14 @@ type Dialer struct {
 	// Timeout is the maximum duration of one call of Dial.
 	Timeout time.Duration
 	Policy  Policy
-	// Refused makes the error that Dial returns if host has an address that the policy does not
-	// permit. addr is that address; it is the zero value if it cannot be parsed.
+	// Refused creates the error that Dial returns if a name has an address that the policy does not
+	// permit. The parameter addr is that address, or the zero value if the address cannot be parsed.
 	Refused func(host string, addr netip.Addr) error
 	// Resolver resolves names; nil is the default one.
 	Resolver *net.Resolver
 }
 
-// Dial connects to an address (host:port). During this call, the parameter hosts is added to the
-// policy's AllowHosts.
+// Dial connects to an address (host:port). For this call, hosts are added to the policy's AllowHosts.
 func (d *Dialer) Dial(ctx context.Context, network, address string, hosts ...string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -22,8 +22,8 @@ func WriteFile(path string, content []byte) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// writeSynced writes a new file and flushes it. It first removes an existing file at path, because
-// that may have another mode.
+// writeSynced writes a new file and flushes it. It first removes an existing file, whose mode may
+// differ.
 func writeSynced(path string, content []byte) error {
 	if err := remove(path); err != nil {
 		return err

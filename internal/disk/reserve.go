@@ -10,7 +10,7 @@ import (
 const (
 	reserveMost  = 32 << 20
 	reserveLeast = 1 << 20
-	// The size of a reserve is the size of the volume divided by reservePart.
+	// A reserve has the size of the volume divided by reservePart.
 	reservePart = 16
 	// [Reserve.Floor] is the size of the reserve divided by floorPart. The disk counts as full if
 	// less than the floor is free in addition to the reserve.
@@ -18,8 +18,8 @@ const (
 )
 
 // Reserve is a file that allocates disk space. The space is released when the disk is full, and
-// allocated again when there is enough space. A nil Reserve has no space and never reports a full
-// disk. Reserve is safe for concurrent use.
+// allocated again when there is enough space. A nil Reserve is valid: it has no space, and never
+// reports a full disk. Reserve is safe for concurrent use.
 type Reserve struct {
 	path string
 	size int64
@@ -60,8 +60,7 @@ func (r *Reserve) Floor() int64 { return r.Size() / floorPart }
 // Path returns the path of the reserve's file.
 func (r *Reserve) Path() string { return r.path }
 
-// Free returns the number of free bytes of the volume. The reserve's bytes count as used if they
-// are allocated.
+// Free returns the number of free bytes of the volume. An allocated reserve counts as used.
 func (r *Reserve) Free() (int64, error) {
 	free, _, err := r.free(filepath.Dir(r.path))
 	return free, err
@@ -121,8 +120,8 @@ func (r *Reserve) Make() error {
 	return r.Check()
 }
 
-// Check ensures that the reserve's file exists and that all its space is allocated. If the folder
-// was copied, the file may have holes; after a crash, the file may be incomplete.
+// Check ensures that the reserve's file exists and that all its space is allocated. After a copy of
+// the folder, the file may have holes; after a crash, it may be incomplete.
 func (r *Reserve) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

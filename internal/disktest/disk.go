@@ -1,7 +1,7 @@
-// Package disktest provides a disk below SQLite that can lose power. Reads use the files
-// themselves, as from the page cache. For each page, the package tracks the content that a power
-// failure would leave. A failed sync does what the kernel does: it marks the pages as clean. These
-// pages can be read until power is lost, but no later sync writes them.
+// Package disktest provides a disk below SQLite that can lose power. Reads use the files themselves,
+// as from the page cache. For each page, the package tracks the content that a power failure would
+// leave. A failed sync does what the kernel does: it marks the pages as clean. No later sync writes
+// these pages, so their content is readable until power is lost.
 package disktest
 
 import (
@@ -77,10 +77,10 @@ func New(t *testing.T, folder string) *Disk {
 	return d
 }
 
-// Before sets a function that is called before each operation. If f returns a code other than 0,
-// the operation fails with that code. A failed sync marks the pages as clean, as in the package
-// comment. All other failed operations have no effect. f may call the operation's Image, but no
-// method of the disk.
+// Before sets a function that is called before each operation. If f returns a code other than 0, the
+// operation fails with that code. A failed sync marks the pages as clean (see the package comment).
+// All other failed operations have no effect. The function f may call op.Image, but no method of the
+// disk.
 func (d *Disk) Before(f func(op Op) (code int32)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,9 +95,9 @@ type stall struct {
 	on      chan struct{}
 }
 
-// StallAfterWrite makes the next write to a file pause: its caller continues only when goOn is
-// called. The pause begins after the content was written, and closes the channel reached. Other
-// operations are not affected.
+// StallAfterWrite pauses the next write to a file, once its content is written. The channel reached
+// is closed when the pause begins, and the function goOn ends the pause. Other operations are not
+// affected.
 func (d *Disk) StallAfterWrite(file string) (reached <-chan struct{}, goOn func()) {
 	s := &stall{file: file, reached: make(chan struct{}), on: make(chan struct{})}
 	d.stall.Store(s)
@@ -113,8 +113,8 @@ func (d *Disk) pause(file string) {
 	}
 }
 
-// name returns the file's name in the directory. It returns false for files outside it, and for the
-// shared memory file, which SQLite builds again at each start.
+// name returns the file's name in the directory. The result is false for a file outside the
+// directory, and for the shared memory file, which SQLite builds again at each start.
 func (d *Disk) name(path string) (string, bool) {
 	name, ok := strings.CutPrefix(path, d.folder+string(filepath.Separator))
 	return name, ok && !strings.HasSuffix(name, "-shm")
@@ -161,9 +161,9 @@ func (d *Disk) namesSynced() {
 	}
 }
 
-// with returns the file's durable content with some of its dirty pages written: those for which
-// the function written returns true. The parameter content is the file's current content, from
-// which these pages are copied.
+// with returns the file's durable content, with some of the dirty pages replaced by the current
+// content: those for which the function written returns true. The parameter content is the current
+// content.
 func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	all := make([]byte, len(content))
 	copy(all, f.durable)
@@ -191,12 +191,12 @@ const (
 	Ahead             // all dirty pages were written
 )
 
-// Image copies the files to another directory (to), with the content that they would have if the
-// power failed before the operation.
+// Image copies the files to another directory, with the content that they would have if the power
+// failed before the operation.
 func (o Op) Image(to string, loss Loss, r *rand.Rand) error { return o.disk.image(to, loss, r) }
 
-// Image copies the files to another directory (to), with the content that they would have if the
-// power failed now. SQLite may be writing meanwhile.
+// Image copies the files to another directory, with the content that they would have if the power
+// failed now. SQLite may be writing meanwhile.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

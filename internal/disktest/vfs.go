@@ -15,16 +15,16 @@ import (
 var watched atomic.Pointer[Disk]
 
 // opening is a file that SQLite has opened. The map openings finds the opening by the address of
-// SQLite's structure for the file. The table of methods in that structure cannot identify the
-// opening, because another layer may have replaced the table.
+// SQLite's structure for the file. The table of methods in that structure does not identify the
+// opening: another layer may have replaced the table.
 type opening struct {
 	disk *Disk
 	name string
 	file *file
 	own  uintptr // address of the system's methods for the file
 	seen int     // number of failed syncs that were reported to this handle
-	// names reports whether the first sync of the file also makes the names in the directory
-	// durable. SQLite does that for a journal or a log that it may have created.
+	// names reports whether the file's first sync also makes the names in the directory durable.
+	// SQLite requests that for a journal or log that it may have created.
 	names bool
 }
 

@@ -28,8 +28,8 @@ func sameType(a, b string) bool { return mediaType(a) == mediaType(b) }
 
 func isJSON(contentType string) bool { return mediaType(contentType) == "application/json" }
 
-// isText reports whether content of the type is text. In server-sent events, text is not encoded
-// as base64.
+// isText reports whether content of the type is text. Server-sent events carry text as it is, and
+// other content as base64.
 func isText(contentType string) bool {
 	return isJSON(contentType) || strings.HasPrefix(mediaType(contentType), "text/")
 }

@@ -43,9 +43,8 @@ func TestJSONIsCutAtItsMessages(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCharacterIsHeldBack checks the function unfinished for a text that is cut after any
-// byte. It must return the length of an incomplete character at the end, and 0 if the last
-// character is complete.
+// TestUnfinishedCharacterIsHeldBack checks the function unfinished with a text that is cut at every
+// byte. The result must be the length of the incomplete character at the end, or 0.
 func TestUnfinishedCharacterIsHeldBack(t *testing.T) {
 	const text = "aé€😀\xffz\xf0\x9f"
 	for a := range len(text) + 1 {

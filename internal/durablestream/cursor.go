@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A cursor is the value of the header Stream-Cursor, which a reader sends back with its next
-// request. The cursor is the number of the current interval of time, so that a cache can serve one
-// response to many live readers. If a page has a check (see Page.Check), the last digits of the
-// page's cursor are the check.
+// A cursor is the value of the header Stream-Cursor, which a reader sends back with its next request.
+// The cursor is the number of the current interval of time, so that a cache can serve one response to
+// many live readers. If the returned page has a check (see Page.Check), the last digits of the cursor
+// are that check.
 
 const (
 	cursorSpan = 20 * time.Second
@@ -17,8 +17,7 @@ const (
 	checks = 10_000_000
 )
 
-// cursor returns the cursor of a page. It is always greater than the cursor that the request
-// contained.
+// cursor returns the cursor of a page. It is always greater than the cursor in the request.
 func (d *readRequest) cursor(check uint64) string {
 	span := time.Now().Unix() / int64(cursorSpan/time.Second)
 	had, err := strconv.ParseInt(d.r.URL.Query().Get("cursor"), 10, 64)
@@ -34,9 +33,9 @@ func (d *readRequest) cursor(check uint64) string {
 	return strconv.FormatInt(span*checks+int64(check%checks), 10)
 }
 
-// sameContent returns the refusal Gone if the check in a client's cursor differs from the
-// stream's check at the requested offset. In this case the client has read other content before
-// that offset than the stream has now.
+// sameContent returns the refusal Gone if the check in a client's cursor differs from the stream's
+// check at the requested offset. The client has then read content before that offset that the stream
+// no longer has.
 func (d *readRequest) sameContent(cursor string) error {
 	had, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil {

@@ -86,7 +86,7 @@ func (d *readRequest) whole(p Page) Page {
 	return p
 }
 
-// batch writes a page, the part of the stream that one read returned, and the page's control event.
+// batch writes a page (the part of the stream that one read returned) and the page's control event.
 // It advances the reader's position to the end of the page. For an empty page it writes only a
 // control event, and only if the page is the first or the last of the event stream.
 func (d *readRequest) batch(p Page, first bool) error {
@@ -124,9 +124,9 @@ func (d *readRequest) lines(content []byte) string {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// event appends a server-sent event with the name and the lines of data to out. Clients strip one
-// space after the colon, so a line that begins with a space gets a second one. Other lines get no
-// space, because the durable stream protocol's own clients do not strip it.
+// event appends a server-sent event with the name and the lines of data to out. Clients of
+// server-sent events strip one space after the colon, so a line that begins with a space gets a
+// second one. Other lines get none, because clients of the Durable Streams protocol do not strip it.
 func event(out *bytes.Buffer, name, lines string) {
 	out.WriteString("event: " + name + "\n")
 	for line := range strings.SplitSeq(lines, "\n") {

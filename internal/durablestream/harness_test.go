@@ -261,8 +261,8 @@ func (l *eventStream) event() (name, data string, err error) {
 	}
 }
 
-// until reads batches until their joined content equals want. It returns the last control event. It
-// fails the test if the content differs from want or the stream ends before.
+// until reads batches until their joined content equals the wanted text. It returns the last control
+// event. The test fails if the content differs from the text, or if the stream ends first.
 func (l *eventStream) until(want string) control {
 	l.Helper()
 	got := ""

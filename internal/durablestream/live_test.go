@@ -28,8 +28,8 @@ func (lossyNotifier) PublishAway(string) {}
 
 func (lossyNotifier) Subscribe(...string) (<-chan struct{}, func()) { return nil, func() {} }
 
-// TestLiveReadersSeeWhatComes checks that waiting readers receive new content and the end of the
-// stream, with hints and without.
+// TestLiveReadersSeeWhatComes checks that waiting readers receive new content, and learn of the end
+// of the stream. It runs with a working notifier, and with one that loses all hints.
 func TestLiveReadersSeeWhatComes(t *testing.T) {
 	for name, hints := range map[string]notify.Notifier{"with hints": &notify.Local{}, "without": lossyNotifier{}} {
 		t.Run(name, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestDeletingWakesReaders(t *testing.T) {
 	}
 }
 
-// TestEventsOfTextHoldWholeCharacters checks that events hold whole characters and unchanged lines,
-// however the text was cut.
+// TestEventsOfTextHoldWholeCharacters checks that events contain whole characters and unchanged
+// lines, wherever the appended parts were cut.
 func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	r := open(t)
 	const text = "é€😀 x\n  y\n\n"
@@ -138,7 +138,7 @@ func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	}
 }
 
-// TestEventsOfBytes checks that events of other content types are base64 of the bytes.
+// TestEventsOfBytes checks that events carry content that is not text as base64.
 func TestEventsOfBytes(t *testing.T) {
 	r := open(t)
 	content := "\x00\xff\r\n\n" + filled(200_000)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// pollWait is how long a long poll waits. liveTime is how long an event stream stays open
-	// before the client reconnects.
+	// pollWait is how long a long poll waits for content. liveTime is how long an event stream stays
+	// open; then the client reconnects.
 	pollWait = 20 * time.Second
 	liveTime = time.Minute
 	// pieceBytes is the number of bytes of a response that a reader must receive within the write
@@ -40,7 +40,7 @@ const (
 // Reading configures how a read request is served.
 type Reading struct {
 	// Alive is called about once a second while a reader waits, and when waiting ends without new
-	// content. Its error ends the request.
+	// content. An error from Alive ends the request.
 	Alive func() error
 	// WriteTimeout is the time in which the reader must receive each 64 KiB of a response
 	// (pieceBytes). Otherwise its connection is reset.
@@ -60,8 +60,8 @@ type readRequest struct {
 }
 
 // Serve serves a GET or HEAD request of the source. If it returns an error, the caller sends the
-// response: the error is a [*Refusal], or has a code. The context live is derived from the
-// request's context and may end earlier; then Serve no longer waits for content.
+// response: the error is a [*Refusal], or has a code. The context live is derived from the request's
+// context, and may end earlier. When it ends, Serve stops waiting for content.
 func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
 	d := &readRequest{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)

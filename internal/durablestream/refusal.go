@@ -33,9 +33,8 @@ func (r *Refusal) number(name string, n int64) *Refusal {
 	return r.with(name, strconv.FormatInt(n, 10))
 }
 
-// Gone returns the refusal of a read from an offset that the stream no longer has: either the
-// content after the offset was pruned, or the offset belongs to other content than the stream has
-// now.
+// Gone returns the refusal of a read from an offset that is no longer valid: the content after the
+// offset was pruned, or the stream has been replaced by other content.
 func Gone(why string) *Refusal {
 	return refuse(http.StatusGone, perdure.NotFound, "%s; begin with offset=-1", why)
 }

@@ -36,14 +36,14 @@ func roomFor(st *store.State, rows [][]byte) error {
 type outcome struct {
 	stream store.Stream // the stream after the command
 	made   bool         // the command created the stream
-	// stored is set if the command wrote something. It is false for a repeated command that an earlier
-	// request has stored.
+	// stored is set if the command wrote something. It is false for a repeat of a command that was
+	// stored before.
 	stored   bool
 	producer *store.StreamProducer // after an append that names a producer
 }
 
-// decideCreate creates a stream. An existing stream must have the properties that the creation asks
-// for, apart from its content.
+// decideCreate creates a stream. If the stream exists already, it must have the requested properties;
+// its content may differ.
 func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, error) {
 	x := st.Stream
 	switch {
@@ -71,8 +71,8 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 	return &store.Changes{Answer: outcome{stream: *x}}, nil
 }
 
-// full returns the error for an org that already has the largest number of streams. The parameter
-// there is the number of streams that the org has.
+// full returns the error for an org that already has the maximum number of streams. The parameter
+// `there` is the number that the org has.
 func (s *Streams) full(there int) error {
 	return &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute, Message: fmt.Sprintf(
 		"the org has %d streams, and may have %d; delete some (DELETE /v1/stream/{path}), or have the servers started with a higher --streams-per-org", there, s.most)}
@@ -89,8 +89,8 @@ type addition struct {
 }
 
 // decideAppend appends content, closes the stream, or recognises a request that was already stored.
-// A closed stream is reported before any other fault of the request, so that the client always
-// learns of it.
+// It reports a closed stream before any fault of the request, so that the client always learns of the
+// end.
 func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, error) {
 	x := st.Stream
 	switch {
@@ -149,9 +149,9 @@ func (s *Streams) closed(x *store.Stream) *Refusal {
 		with(headerClosed, "true").with(headerNext, s.offset(x, x.Tail))
 }
 
-// admit reports whether an append of a producer (p) was stored before. It returns an error if the
-// append may not be stored now. last is the newest stored append of that producer; nil for a new
-// producer.
+// admit reports whether the append p of a producer was stored before, where last is the newest stored
+// append of the producer, nil if there is none. It returns an error if the append may not be stored
+// now.
 func admit(last *store.StreamProducer, p store.StreamProducer) (known bool, err error) {
 	expected := int64(0)
 	switch {

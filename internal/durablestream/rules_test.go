@@ -81,9 +81,9 @@ func (w *writer) write(ctx context.Context, n int) error {
 	return nil
 }
 
-// TestAppendOfUnknownOutcomeIsStoredOnce checks that appends are stored once and in order, whatever
-// fails around a commit. The producers repeat each append until they get a response. One append
-// also closes the stream.
+// TestAppendOfUnknownOutcomeIsStoredOnce checks that appends are stored once and in order, even if
+// commits fail or their replies are lost. The producers repeat each append until they get a response.
+// One append also closes the stream.
 func TestAppendOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	for seed := range uint64(4) {
 		chance := rand.New(rand.NewPCG(seed, 1))

@@ -15,19 +15,19 @@ type Source interface {
 	// Tag identifies the content for caches. Two sources with the same tag have the same content
 	// wherever their positions and marks are equal.
 	Tag() string
-	// Offset formats a position (at) as the offset that clients see. Parse is its inverse.
+	// Offset formats a position as the offset that clients see. Parse is its inverse.
 	Offset(at int64) string
 	Parse(offset string) (int64, error)
-	// Check returns the value of Page.Check for a page that ends at a position (at).
+	// Check returns the value of Page.Check for a page that ends at the position.
 	Check(ctx context.Context, at int64) (uint64, error)
 	// End returns an empty page that lies at the end of the stream.
 	End(ctx context.Context) (Page, error)
-	// Page returns a page that begins at a position (at). The page is empty only if there is no
-	// content after that position.
+	// Page returns a page that begins at the position. The page is empty only if there is no content
+	// after the position.
 	Page(ctx context.Context, at int64) (Page, error)
-	// Await waits until the stream has content after a position (at), or is closed at that
-	// position. While Await waits, it calls idle about once a second. It returns early with the
-	// error of idle, or with the cause of the context's end.
+	// Await waits until the stream has content after the position, or is closed there. While Await
+	// waits, it calls the function idle about once a second. It returns early with an error of idle,
+	// or with the cause of the context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 
@@ -37,12 +37,11 @@ type Page struct {
 	Content []byte
 	Empty   bool
 	Next    int64 // the position at the end of Content
-	// Mark distinguishes this page from other content that had, or will have, the same positions.
-	// It is "" if the content of the stream never changes.
+	// Mark distinguishes this page from other content at the same positions, before or after a change
+	// of the stream. It is "" if the content of the stream never changes.
 	Mark string
-	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. If
-	// a reader sends a different check, the reader's offset belongs to other content than the
-	// stream has.
+	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. A
+	// reader that sends a different check has an offset of content that the stream no longer has.
 	Check uint64
 	// UpToDate reports that the stream had no content after the page when the page was read.
 	// Closed reports that no content can ever follow.
@@ -67,8 +66,8 @@ func (g *generalStream) Offset(at int64) string { return g.offset(g.stream, at) 
 
 func (g *generalStream) Parse(offset string) (int64, error) { return g.parseOffset(g.stream, offset) }
 
-// Check implements [Source]. It returns 0, because offsets of general streams identify their
-// content.
+// Check implements [Source]. It returns 0, because an offset of a general stream itself identifies
+// the stream's content.
 func (g *generalStream) Check(context.Context, int64) (uint64, error) { return 0, nil }
 
 func (g *generalStream) End(ctx context.Context) (Page, error) {

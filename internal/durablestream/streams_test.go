@@ -225,8 +225,8 @@ func TestOffsetFromBeforeARestoreIsGone(t *testing.T) {
 	restored.call("GET", "s", "", "If-None-Match", tag).want(200)
 }
 
-// TestWritersAndReadersAtOnce checks that each of many writers finds its own appends in order, and
-// all readers see the same content.
+// TestWritersAndReadersAtOnce checks many writers and readers of one stream. The appends of each
+// writer must be in order, and all readers must get the same content.
 func TestWritersAndReadersAtOnce(t *testing.T) {
 	r := serve(t, opentest.Store(t), lossyNotifier{})
 	r.make("s", asBytes, "")

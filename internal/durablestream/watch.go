@@ -106,8 +106,8 @@ func (w *watch) take(x *store.Stream, err error) {
 	w.changed = make(chan struct{})
 }
 
-// news reports whether the stream has content after the position, or is closed. The returned
-// channel is closed when news may have another result.
+// news reports whether the stream has content after the position, or is closed. The returned channel
+// is closed when this may have changed.
 func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,9 +115,9 @@ func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	return there, w.changed, w.err
 }
 
-// await waits until the stream has content after the position, or is closed. While await waits,
-// it calls idle about once a second; an error of idle ends the wait and is returned. Errors:
-// not_found once the stream is deleted; the cause of the context's end.
+// await waits until the stream has content after the position, or is closed. While await waits, it
+// calls the function idle about once a second; an error of idle ends the wait and is returned.
+// Errors: not_found if the stream is deleted; the cause of the context's end.
 func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
 	w := s.join(store.OrgOf(ctx), id)
 	defer s.leave(id, w)

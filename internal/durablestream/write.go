@@ -67,8 +67,8 @@ func noPath(path string) error {
 	return nil
 }
 
-// checkName refuses a name that cannot be stored and returned unchanged. The parameter what says in
-// the error what the name is for.
+// checkName refuses a name that cannot be stored and returned unchanged. The parameter `what` is the
+// name of the field in the error.
 func checkName(what, name string) error {
 	if len(name) > nameLimit || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return perdure.FieldErrorf(what, "must be text of up to %d bytes", nameLimit)
@@ -165,9 +165,8 @@ func (s *Streams) describe(w http.ResponseWriter, o outcome) {
 	}
 }
 
-// refuseExtras returns an error if a request that creates a stream asks for features that this
-// server does not support. A client whose wish was ignored would rely on a feature that the
-// stream does not have.
+// refuseExtras returns an error if a request that creates a stream asks for features that this server
+// does not support. If the request were accepted, its client would rely on these features.
 func refuseExtras(r *http.Request) error {
 	ttl, expires := r.Header.Get("Stream-TTL"), r.Header.Get("Stream-Expires-At")
 	switch {

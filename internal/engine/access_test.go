@@ -14,8 +14,8 @@ import (
 )
 
 // TestAnotherOrgsWorkerReachesNothing checks that a worker of another org gets no access to an
-// execution, even with correct leases and ids. It tries to finish a task, to read and store blobs,
-// to append, renew, release and poll. No stored data of the execution changes.
+// execution, even with correct leases and ids. The worker tries to finish a task, to read and store
+// blobs, to append, renew, release and poll. No stored data of the execution changes.
 func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

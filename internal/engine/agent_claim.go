@@ -14,9 +14,9 @@ import (
 // inlineSignals is the approximate maximum number of bytes of signals that a claim carries.
 const inlineSignals = 1 << 20
 
-// claimOf returns the claim of a woken execution for its worker. If the worker still keeps the
-// execution's goroutine as it was at the last commit, the claim contains only the data that is new
-// since that commit. If w contains all of this data, claimOf reads nothing from the store.
+// claimOf returns the claim of a woken execution for its worker. If the worker has parked the
+// execution's goroutine at the last commit, the claim contains only the data that is new since that
+// commit. If w has all of this data, claimOf reads nothing from the store.
 func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentClaim, error) {
 	x := w.Execution
 	if w.Kept == nil || !rules.LastCommit(&x).Same(w.Kept.At) || x.PersistenceMode == perdure.Local {
@@ -62,8 +62,8 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	return claim, nil
 }
 
-// laterSignals adds to the claim the pending signals whose Order is greater than the parameter
-// seen. The worker has already received the others.
+// laterSignals adds the pending signals to the claim, except those with an Order up to `seen`, which
+// the worker already has.
 func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.AgentClaim, seen int64) (err error) {
 	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, claim.Execution.ID, nil, seen)
 	if n := len(claim.Signals); n > 0 {
@@ -150,8 +150,7 @@ func tasksOf(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, i
 }
 
 // pendingSignals returns the oldest pending signals whose Order is greater than the parameter
-// after. It returns at most 200 of them, and about a mebibyte. It also reports whether there are
-// more.
+// `after`: at most 200, and about a mebibyte. It also reports whether there are more.
 func pendingSignals(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
 	const most = 200
 	signals, err := refs.PendingSignals(ctx, execution, patterns, after, most+1)

@@ -13,9 +13,9 @@ import (
 // been stored before.
 type AnswerReply = rules.VoteReply
 
-// Answer answers a question on behalf of the actor in ctx. It wakes the execution if the answer
-// decides the question and the execution waits for that. Errors: invalid_argument, not_found,
-// permission_denied, question_decided, details_changed, already_voted.
+// Answer answers a question on behalf of the actor in ctx. If the answer decides the question, and
+// the execution waits for that decision, Answer wakes the execution. Errors: invalid_argument,
+// not_found, permission_denied, question_decided, details_changed, already_voted.
 func (e *Engine) Answer(ctx context.Context, org string, r questions.AnswerRequest) (AnswerReply, error) {
 	q, vote, err := e.Questions.NewVote(ctx, org, r)
 	if err != nil {

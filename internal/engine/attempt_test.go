@@ -33,7 +33,7 @@ func TestRetriesBackOffAndEnd(t *testing.T) {
 		t.Errorf("the task is %s: %v", task.Status, task.Error)
 	}
 	b.claim()
-	// A task that has ended does not change.
+	// A later result does not change a task that has ended.
 	_, err := b.d.FinishTask(t.Context(), done(c, `1`))
 	b.must(err)
 	if task := b.task(h.id, id); task.Status != perdure.TaskFailed || task.Result != nil {
@@ -192,8 +192,8 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 	}
 }
 
-// TestLostAttemptLeavesTheOtherTries checks that a lost attempt does not reduce the number of tries
-// that the task has left.
+// TestLostAttemptLeavesTheOtherTries checks that a lost attempt does not count toward the limit of
+// tries of its task.
 func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

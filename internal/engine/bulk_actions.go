@@ -15,8 +15,8 @@ func (e *Engine) newBulk() *bulk.Actions {
 	}}
 }
 
-// bulkSignal makes the same checks as the method Signal for a signal without a value, and returns
-// the signal in the form in which it is stored.
+// bulkSignal checks a signal without a value, as the method Signal does. It returns the signal in the
+// form in which it is stored.
 func (e *Engine) bulkSignal(ctx context.Context, org string, execution uuid.UUID, name, id string) (rules.NewSignal, error) {
 	r := SignalRequest{Name: name, ID: id, Value: json.RawMessage("null")}
 	known, err := e.Kinds.Signal(ctx, org, execution, name)

@@ -45,8 +45,8 @@ func (b *bench) waitingFor(signals ...string) uuid.UUID {
 	return h.id
 }
 
-// TestBulkCancel checks that a bulk action cancels exactly the executions that matched its filter
-// both when it was created and when it handles them.
+// TestBulkCancel checks that a bulk action cancels exactly the executions that match its filter at
+// two times: when the action is created, and when it handles them.
 func TestBulkCancel(t *testing.T) {
 	b := newBench(t)
 	waits, runs, ended := b.waitingFor("go"), b.started(), b.started()
@@ -74,8 +74,8 @@ func TestBulkCancel(t *testing.T) {
 	}
 }
 
-// TestBulkRetry checks that a bulk action sends a retry signal to each execution that waits for
-// one, and only once.
+// TestBulkRetry checks that a bulk action sends one retry signal to each execution that waits for
+// such a signal.
 func TestBulkRetry(t *testing.T) {
 	b := newBench(t)
 	failed, idle, message := b.waitingFor("retry", "userMessage"), b.waitingFor("userMessage"), b.waitingFor("retry", "userMessage")
@@ -148,7 +148,7 @@ func TestBulkActionOfNothing(t *testing.T) {
 }
 
 // TestBulkActionHasALimit checks that an action on too many executions is refused and changes
-// nothing, and that Count says that more executions match than it counted.
+// nothing, and that Count reports that it has not counted all matching executions.
 func TestBulkActionHasALimit(t *testing.T) {
 	b := newBench(t)
 	b.e.Bulk.Store = manyExecutions{b.s, perdure.MaxBulkExecutions + 1}
@@ -214,8 +214,8 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
-// TestBulkActionSurvivesKills checks a bulk action of which one write fails, loses its reply or is
-// made twice. Another server continues the action. Each execution is handled exactly once.
+// TestBulkActionSurvivesKills checks a bulk action in which one write fails, loses its reply or
+// happens twice. Another server continues the action, and each execution is handled exactly once.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {

@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Cancel ends a PENDING or WAITING execution at once. A RUNNING one becomes CANCELLING: its worker
-// has CancelGrace to end it, and its pending tasks do not start. Cancel reports whether it accepted
-// the request; an execution that has ended does not change. Large contents of the returned
-// execution are references.
+// Cancel ends a PENDING or WAITING execution at once. A RUNNING one becomes CANCELLING: the worker
+// must end the execution within CancelGrace, and pending tasks do not start. Cancel reports whether
+// it accepted the request; an execution that has ended does not change. Large contents of the
+// returned execution are references.
 func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, bool, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "cancel", Lane: store.LaneCommits, Org: org, Execution: id, Needs: rules.EndNeeds,

@@ -59,8 +59,9 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	})
 }
 
-// sortClaims separates the claimed executions from an AloneWait. A claim returns an AloneWait in
-// place of an execution that must run alone while its worker has other executions.
+// sortClaims returns the claimed executions, and the AloneWait among the decisions. A claim returns
+// an AloneWait instead of an execution that must run alone while the polling worker has other
+// executions.
 func sortClaims(decisions []*rules.Decision) (claimed []*perdure.Execution, waits *rules.AloneWait) {
 	for _, d := range decisions {
 		switch v := d.Value.(type) {
@@ -146,10 +147,10 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 	return topics
 }
 
-// poll calls the function try until it returns a claim, p.Wait is over or ctx ends. It subscribes
-// to the topics before the first call, so that it misses no hint. It calls try again after a hint,
-// after a value from the channel other, and at each tick. With the claims, try may return the time
-// after which another call is useful; 0 means unknown.
+// poll calls the function try until try returns a claim, p.Wait is over or ctx ends. It calls try at
+// once, and then at each hint, at each value from the channel `other`, at each tick, and after the
+// time that the last call of try has returned (0 means unknown). It subscribes to the topics before
+// the first call, so that it misses no hint.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
@@ -158,8 +159,8 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	tick := time.NewTicker(e.Tick)
 	defer tick.Stop()
 	for {
-		// A try that has begun is not cancelled with ctx. Otherwise its claims would be lost, and
-		// no other poll could claim the same executions or tasks until their leases ended.
+		// A call of try is not cancelled with ctx. Otherwise its claims would be lost, and no other
+		// poll could claim the same executions or tasks until their leases ended.
 		claims, soon, err := try(context.WithoutCancel(ctx))
 		if err != nil || len(claims) > 0 {
 			return claims, err

@@ -13,9 +13,8 @@ import (
 // read, the server releases the claim. Otherwise no worker could claim the execution or task until
 // the lease ended, and the end of the lease would count as a crash.
 
-// readable calls the function read for each claim and returns the results, which contain the
-// claims' data. It leaves out claims whose data cannot be read. If none is left, it returns the
-// last error of read.
+// readable calls the function read for each claim, to read its data, and returns the results. It
+// leaves out claims whose data cannot be read. If none is left, it returns the last error of read.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)
@@ -31,8 +30,8 @@ func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err 
 	return claims, err
 }
 
-// giveBackWithin is the time limit for releasing a claim that the worker does not get. If the
-// release fails, the claim ends with its lease.
+// giveBackWithin is the time limit for releasing a claim that the worker does not get. If the release
+// fails, the claim ends when its lease expires.
 const giveBackWithin = 5 * time.Second
 
 func (e *Engine) giveBack(ctx context.Context, org string, r perdure.Release) {
@@ -51,8 +50,9 @@ func taskBack(worker uuid.UUID, l perdure.TaskLease) perdure.Release {
 	return perdure.Release{WorkerID: worker, Tasks: []perdure.TaskRelease{{Lease: l}}}
 }
 
-// heldClaim returns the claim of a task for the reply to a repeated commit. It returns nil if the
-// attempt has ended or its lease was lost, because the task's code must not start then.
+// heldClaim returns a task's claim that the first reply to a commit contained, for the reply to a
+// repeat of the commit. It returns nil if the attempt has ended or its lease was lost: the task's
+// code must then not start.
 func (e *Engine) heldClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.TaskClaim, error) {
 	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
 	if err != nil || !rules.TaskHeldBy(tasks[0], c.Lease) {

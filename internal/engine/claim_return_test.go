@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestClaimTellsHowLongItsPollWaited checks that a claim reports how long its poll had waited. To
-// get the start of the lease, a worker adds this to the time at which it sent the poll.
+// TestClaimTellsHowLongItsPollWaited checks that a claim reports how long its poll had waited. A
+// worker adds this time to the time at which it sent the poll, and so gets the start of the lease.
 func TestClaimTellsHowLongItsPollWaited(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

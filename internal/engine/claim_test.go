@@ -93,7 +93,7 @@ func TestLongestPendingFirst(t *testing.T) {
 	if h.id != first {
 		t.Fatal("the execution that was made last was claimed first")
 	}
-	// The first execution suspends and wakes. It is now claimed after the second one.
+	// The first execution suspends and wakes, so it is now claimed after the second one.
 	h.suspend(perdure.WaitSignal("go"))
 	b.clock.advance(time.Millisecond)
 	b.signal(first, "go", "s1")

@@ -42,8 +42,7 @@ func TestCommitDeliveredTwiceAnswersTheSame(t *testing.T) {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
 	// Another worker continues the execution. When the first worker repeats its commit, the reply
-	// still contains the outcome. It contains only those task claims of the first reply that are
-	// still valid.
+	// still contains the outcome, but only those task claims that are still valid.
 	b.finish(done(first.Claims[0], `1`))
 	next := b.claim()
 	again, err := b.d.Commit(t.Context(), c)
@@ -216,8 +215,8 @@ func TestCommitSurvivesFaults(t *testing.T) {
 	}
 }
 
-// TestRefusalLeavesNeighboursAlone checks that a command for which a function of package rules
-// panics returns the error internal, and that the execution accepts the next commit.
+// TestRefusalLeavesNeighboursAlone checks that a command returns the error internal if its rule (a
+// function of package rules) panics. The execution then accepts the next commit.
 func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -249,9 +248,9 @@ func (s *blind) Lazy() store.Reader { return s }
 
 func (s *blind) Together(_ context.Context, read func(store.ClaimReader) error) error { return read(s) }
 
-// TestCommandThatIsMadeIsNeverRefused checks that the error is unavailable if a command is stored
-// but its reply cannot be read. The worker then repeats the command. If it were told that the
-// command was refused, it would use the same number for another commit.
+// TestCommandThatIsMadeIsNeverRefused checks that the error is unavailable if a command is stored but
+// its reply cannot be read. The worker then repeats the command. With another error, the worker would
+// use the commit's number again, for another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

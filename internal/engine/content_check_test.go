@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// upload uploads content as a blob. The parameter owner has the lease with which it is uploaded.
+// upload uploads content as a blob, with the lease in the parameter owner.
 func (h *holder) upload(owner perdure.BlobOwner, content []byte) *perdure.BlobRef {
 	h.Helper()
 	ref, err := h.d.PutBlob(h.Context(), owner, int64(len(content)), bytes.NewReader(content))
@@ -48,8 +48,8 @@ func badEntries() map[string]perdure.Entry {
 }
 
 // TestEntryContentIsCheckedInPlaceAndByReference checks that an invalid content of an entry is
-// refused with the same error whether it is inline or an uploaded blob, and that a refused commit
-// stores nothing.
+// refused with the same error if it is inline and if it is an uploaded blob. A refused commit stores
+// nothing.
 func TestEntryContentIsCheckedInPlaceAndByReference(t *testing.T) {
 	for name, bad := range badEntries() {
 		t.Run(name, func(t *testing.T) {

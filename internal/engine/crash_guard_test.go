@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// These are limits of the crash guard: the numbers of panics and of lost workers in a row that fail
-// an execution, and the longest pause before the next claim.
+// These are limits of the crash guard: how many panics in a row, and how many lost workers in a row,
+// fail an execution, and the longest pause before the next claim.
 const (
 	panicsToFail, lossesToFail = 3, 10
 	maxPause                   = time.Minute
@@ -53,8 +53,8 @@ func (h *holder) pause() time.Duration {
 	return 0
 }
 
-// rests advances the clock to the end of the crash guard's pause, and claims the execution again.
-// It checks that the execution cannot be claimed one millisecond before that.
+// rests advances the clock to the end of the crash guard's pause, and claims the execution again. It
+// also checks that no claim is possible one millisecond before the end of the pause.
 func (h *holder) rests() *holder {
 	h.Helper()
 	if pause := h.pause(); pause > 0 {
@@ -67,8 +67,8 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed calls the function claim until the execution has failed with the error code, each
-// time after the pause of the crash guard. It returns the number of calls.
+// untilFailed calls the function claim repeatedly until the execution has failed with the error code.
+// Before each call it waits for the crash guard's pause. It returns the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {
@@ -120,7 +120,7 @@ func TestThreePanicsFail(t *testing.T) {
 }
 
 // TestCheckpointForgivesNothing checks that checkpoints do not reduce the scores, because an agent
-// that repeats "checkpoint, then break" makes no progress. A suspend reduces them by 1.
+// that repeats "checkpoint, then break" makes no progress. A suspend reduces each score by 1.
 func TestCheckpointForgivesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		code  perdure.Code
@@ -145,7 +145,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 }
 
 // TestGoodClaimsAreForgiving checks that claims that end with a suspend reduce the scores of the
-// crash guard to 0: after a panic and 1000 suspends, all scores of the execution are 0.
+// crash guard: after one bad claim and 1000 suspends, all scores of the execution are 0.
 func TestGoodClaimsAreForgiving(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, bad := range map[string]func(*holder){

@@ -25,8 +25,8 @@ func (e *Engine) Remote(org string) perdure.Dispatch {
 	return dispatch{e: e, org: org, byRef: true}
 }
 
-// ReturnEmbedded ends the leases of the workers that ran inside the process that owned the data
-// directory before. It must be called after the directory is locked and before any worker starts.
+// ReturnEmbedded ends the leases of the workers that ran inside the previous owner of the data
+// directory. It must be called after the directory is locked and before any worker starts.
 func (e *Engine) ReturnEmbedded(ctx context.Context) error { return e.returnEmbedded(ctx) }
 
 type dispatch struct {

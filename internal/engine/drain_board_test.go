@@ -35,8 +35,8 @@ func (b *bench) dangerous() uuid.UUID {
 	return h.id
 }
 
-// TestCrashingExecutionIsAlone checks that an execution with three lost leases can only be claimed
-// by a worker that has no other claims. Until the execution suspends, its worker gets no other
+// TestCrashingExecutionIsAlone checks that an execution with three lost leases can be claimed only by
+// a worker without other executions. Until the execution suspends, its worker gets no other
 // execution.
 func TestCrashingExecutionIsAlone(t *testing.T) {
 	b := newBench(t)
@@ -176,9 +176,8 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatal("the worker that is to get idle got more")
 	}
-	// The end of a task wakes its execution. The worker that has ended the task does not get the
-	// claim of the execution in the reply, because the server has chosen this worker to become
-	// idle.
+	// The end of a task wakes its execution. The reply to the end of the task does not contain the
+	// claim of the execution, because the server has chosen this worker to become idle.
 	ids := one.schedule("1")
 	one.suspend(perdure.WaitTask(ids[0]))
 	f := done(b.taskClaim(), "1")
@@ -197,8 +196,7 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
-// drains calls the method Polled so that the server chooses the worker as the one that must become
-// idle, before an execution can run alone on it.
+// drains lets the server choose the worker to become idle, so that an execution can run alone on it.
 func (b *bench) drains(worker uuid.UUID) {
 	now := b.s.Now()
 	b.e.drains.Polled(worker, nil, &rules.AloneWait{Execution: uuid.New(), Since: now.Add(-board.IdlePatience)}, now)

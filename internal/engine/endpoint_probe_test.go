@@ -16,7 +16,7 @@ import (
 )
 
 // endpointsOf returns the model endpoints that a worker allows. The parameter env has the worker's
-// environment variables, and pairs has the allowed pairs of endpoint and key variable.
+// environment variables. Each of the pairs is an allowed endpoint with the variable of its key.
 func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *llm.Endpoints {
 	t.Helper()
 	e, err := llm.NewEndpoints(func(name string) string { return env[name] }, pairs...)
@@ -78,9 +78,9 @@ func TestEndpointsAreRefusedAsTheWorkerWould(t *testing.T) {
 	}
 }
 
-// TestEndpointsGoByTheQueue checks that the error of a refused start names the field and the
-// allowed pairs of endpoint and key variable, and that nothing is stored. The models of a start are
-// compared with the endpoints of its queue, those of a definition with the endpoints of all queues.
+// TestEndpointsGoByTheQueue checks that the error of a refused start names the field and the allowed
+// pairs of endpoint and key variable, and that nothing is stored. For a start, only the endpoints of
+// its queue count; for a definition, those of all queues.
 func TestEndpointsGoByTheQueue(t *testing.T) {
 	b := newBench(t)
 	b.join("default", endpointsOf(t, nil))
@@ -123,8 +123,7 @@ func wantRefused(t *testing.T, err error, field string, texts ...string) {
 }
 
 // TestEndpointsOfAllWorkersCount checks that a model endpoint is allowed if one of the queue's
-// workers registered it. A worker that registers none, such as an older build, does not change
-// that.
+// workers registered it. Workers that register no endpoints, such as older builds, do not matter.
 func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	b := newBench(t)
 	b.register() // registers no endpoints

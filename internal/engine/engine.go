@@ -38,16 +38,16 @@ import (
 type Config struct {
 	Store store.Store
 	Hints notify.Notifier // default: within this process
-	// Grown, if set, is called after a commit that has added only text to a log. If it returns
-	// true, it has passed the text to the readers in this process, and they get no hint about the
-	// log. Grown must be set before the engine is used.
+	// Grown, if set, is called after a commit that has added only text to a log. If Grown returns
+	// true, it has passed the text to the readers in this process, which then get no hint. The field
+	// must be set before the engine is used.
 	Grown func(Growth) bool
 	// Observer is notified of changes of executions and tasks; it may be nil.
 	Observer Observer
 	// Runs is notified of changes of single executions; it may be nil.
 	Runs RunObserver
-	// Plain turns off optimizations: a commit always reads each uploaded content to which it
-	// refers, even if the content was checked during the upload.
+	// Plain turns off optimizations: a commit reads each uploaded content to which it refers, even if
+	// the content was checked during the upload.
 	Plain  bool
 	Logger *slog.Logger
 	// Lease is how long a claim lasts without a renewal; default 15 s.
@@ -55,8 +55,7 @@ type Config struct {
 	// ReconnectTimeout is the time in which a worker whose connection was lost must connect or renew its
 	// leases. After it, other workers may claim its executions; default 0.5 s.
 	ReconnectTimeout time.Duration
-	// CancelGrace is the time in which the worker of a cancelled execution must end it; default 30
-	// s.
+	// CancelGrace is the time within which a worker must end its cancelled execution; default 30 s.
 	CancelGrace time.Duration
 	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
@@ -95,8 +94,8 @@ type Engine struct {
 	lost       board.LostWorkers
 	uploads    *uploads.Uploads
 	workers    board.Workers
-	// refusedRenewal reports whether the store refused to renew or to end a lease since the sweep
-	// loop last checked.
+	// refusedRenewal is set if the store has refused to renew or to end a lease since the last check
+	// of the sweep loop.
 	refusedRenewal atomic.Bool
 	// refs reads like Store, but returns references to contents that are stored in blobs. The
 	// server therefore never has a complete large content in memory.
@@ -191,9 +190,9 @@ func (e *Engine) tell(all []*rules.Decision) {
 	}
 }
 
-// publish sends the hints of a command. If an attempt has ended, and its queue or its concurrency
-// key has a limit, publish also sends the hint Freed. A poll may find no task because of such a
-// limit, and no other hint wakes that poll.
+// publish sends the hints of a command. If an attempt has ended, and its queue or its concurrency key
+// has a limit, publish also sends the hint Freed. A poll that has found no task because of the limit
+// gets no other hint.
 func (e *Engine) publish(d *rules.Decision) {
 	e.observed(d)
 	tell := e.Hints.Publish
@@ -237,7 +236,7 @@ func topicOf(h rules.Hint) string {
 	panic(fmt.Sprintf("engine: a hint of the kind %d has no topic", h.Kind)) // unreachable: the kinds are all above
 }
 
-// one runs a command for a single execution, like do, and returns the command's Decision. It is
+// one runs a command for a single execution, like do. It returns the command's Decision, which is
 // empty if nothing changed.
 func (e *Engine) one(ctx context.Context, c store.Command) (*rules.Decision, error) {
 	all, err := e.do(ctx, c)
@@ -250,14 +249,14 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*rules.Decision, err
 	return all[0], nil
 }
 
-// value runs a command like one, and returns the Value of its Decision.
+// value runs a command as the method one does, and returns the Value of the command's Decision.
 func (e *Engine) value(ctx context.Context, c store.Command) (any, error) {
 	d, err := e.one(ctx, c)
 	return d.Value, err
 }
 
-// oneShown runs a command like one. It is for commands whose content is not stored in the log but
-// is shown to live readers. It makes that content readable before it sends the hints.
+// oneShown runs a command like one. It is for commands with content that is shown to live readers but
+// not stored in the log. It makes this content readable before it sends the hints.
 func (e *Engine) oneShown(ctx context.Context, c store.Command) (*rules.Decision, error) {
 	over := e.live.Writing(c.Execution)
 	all, err := e.write(ctx, c)

@@ -33,8 +33,8 @@ func TestEntryKeyIsAppendedOnce(t *testing.T) {
 	first := user(nil, "hello")
 	first.Key = "signal:s1"
 	h.append(first)
-	// The function is entered again and appends the same message with a new id. The stored entry
-	// with the key is used instead, also as the parent of the next entry.
+	// The function is entered again and appends the same message with a new id. The entry that is
+	// stored with the same key is used instead, also as the parent of the next entry.
 	again := user(&first.ID, "hello")
 	again.Key = "signal:s1"
 	next := calling(&again.ID)
@@ -46,7 +46,7 @@ func TestEntryKeyIsAppendedOnce(t *testing.T) {
 	if len(path) != 2 || path[0].ID != first.ID || path[1].ID != next.ID {
 		t.Errorf("the path is %+v", path)
 	}
-	// The same applies to two entries with one key in one commit.
+	// Of two entries with one key in one commit, only the first is stored, too.
 	one, two := user(&next.ID, "x"), user(&next.ID, "x")
 	one.Key, two.Key = "k", "k"
 	if reply = h.append(one, two); reply.Adopted[two.ID] != one.ID {
@@ -87,7 +87,7 @@ func TestParentMustBeInTheExecution(t *testing.T) {
 	if err := h.refuse(perdure.InvalidArgument, user(&foreign.ID, "hello")); len(err.Fields) != 1 || !strings.HasSuffix(err.Fields[0].Location, ".parentId") {
 		t.Errorf("the error names %+v", err.Fields)
 	}
-	// A parent may come earlier in the same commit than its child, but not after it.
+	// An entry's parent may come earlier in the same commit, but not later.
 	one, self := user(nil, "one"), user(nil, "self")
 	two := calling(&one.ID)
 	h.refuse(perdure.InvalidArgument, two, one)
@@ -135,7 +135,7 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 	a2 := answering(&calls.ID, "c2")
 	a1 := answering(&a2.ID, "c1")
 	h.append(record, a2, a1, user(&a1.ID, "thanks"))
-	// An entry that branches off before the calls is checked on its own path.
+	// An entry with a parent before the calls begins a branch, on which there are no open calls.
 	h.append(user(&hello.ID, "another way"))
 }
 
@@ -270,9 +270,9 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 	wantIDs(t, "the second's signals", signals, "s1")
 }
 
-// TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that a stored entry is used in place of a new
-// entry with the same key. The entry after the new one becomes a child of the stored one, even if
-// the stored one is not the leaf of the conversation.
+// TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that a stored entry replaces a new entry with the
+// same key. The next new entry becomes a child of the stored entry, even if that is not the leaf of
+// the conversation.
 func TestEntryHangsOnAnAdoptedOneThatIsNoLeaf(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

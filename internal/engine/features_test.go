@@ -8,9 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compaction returns a compaction as a child of the entry parent. The parameter last is the last
-// entry that the compaction covers. The parameter keep is the entry with which the context then
-// begins; nil if no earlier entry stays in it.
+// compaction returns a compaction as a child of the entry parent. It covers the entries up to `last`.
+// The context then begins with the entry `keep`, or with the compaction if that is nil.
 func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 	e := message(&parent, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("so far")}}})
 	e.Type = perdure.EntryCompaction
@@ -131,9 +130,8 @@ func (b *bench) equalIDs(got, want []uuid.UUID) {
 	}
 }
 
-// TestLocalCompaction checks that a LOCAL execution is compacted although its server has no
-// metadata of entries. The commit must name the covered entries. If it names none or wrong ones, it
-// is refused.
+// TestLocalCompaction checks that a LOCAL execution is compacted although its server has no metadata
+// of entries. The commit must name the covered entries; a commit with no or wrong entries is refused.
 func TestLocalCompaction(t *testing.T) {
 	k := newKeeper(t)
 	one := k.entry(user(nil, "one"))

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// finishTask ends an attempt of a task, and wakes the task's execution if the end of the task meets
-// the execution's wait. If the worker that ran the task asked for the execution (Parked), the reply
-// contains the claim of the woken execution. Otherwise the claim is handed over to an open poll of
-// the worker that keeps the execution's goroutine, if there is one.
+// finishTask ends an attempt of a task, and wakes the task's execution if its wait is now met. If the
+// worker that ran the task has parked the goroutine of the execution (Parked), the reply contains the
+// claim of the execution. Otherwise an open poll of the worker that has parked the goroutine gets the
+// claim, if there is one.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	if err := e.uploads.CheckSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err

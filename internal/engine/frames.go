@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// appending is the maximum number of executions whose frames one call of appendFrames stores at the
-// same time. It is twice the capacity of a transaction, so that one transaction can collect
+// appending is the maximum number of executions for which one call of appendFrames stores frames at
+// the same time. It is twice the capacity of a transaction, so that one transaction can collect
 // commands while another commits.
 const appending = 512
 
-// appendFrames stores frames: events, and pieces of the texts of blocks. All frames of one
-// execution form one command, in order. Commands of many executions share transactions.
+// appendFrames stores frames, which are events and chunks of blocks. All frames of one execution form
+// one command, in order. Commands of many executions share transactions.
 func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	byExecution := map[uuid.UUID][]int{}

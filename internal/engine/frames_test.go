@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// gathering is a store that blocks each command that appends frames, until as many of them are
-// blocked as the field want says.
+// gathering is a store that blocks each command that appends frames, until `want` of them are
+// blocked.
 type gathering struct {
 	store.Store
 	want int
@@ -54,8 +54,8 @@ func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	}
 }
 
-// TestFramesThatFailCostOthersNothing checks that the frames of other executions are stored if
-// those of one execution fail. If no frame of a request can be stored, the request fails.
+// TestFramesThatFailCostOthersNothing checks that a failure of the frames of one execution does not
+// affect those of other executions. If no frame of a request can be stored, the request fails.
 func TestFramesThatFailCostOthersNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure error

@@ -9,9 +9,9 @@ import (
 )
 
 // TestTasksWithOneKeyAreJudgedSeparately checks a commit with two tasks that have the same key, of
-// which only the first is stored. The policies judge each task by its own input. If they permit
-// only the second task, the commit is refused. The clearance names a rule in one case, and an
-// approval in the other.
+// which only the first is stored. The policies judge each task by its own input. If they permit only
+// the second task, the commit is refused. The clearance is what permits a task; it names a rule in
+// one case, and an approval in the other.
 func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	const touch = `{"command":"touch a"}`
 	for name, c := range map[string]struct{ permitted, other string }{
@@ -46,8 +46,8 @@ func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	}
 }
 
-// TestAnApprovalDoesNotPermitARenewedTask checks that an approval permits only one task. If the
-// task's key has expired, a second task with the key needs another approval.
+// TestAnApprovalDoesNotPermitARenewedTask checks that an approval permits only one task. After the
+// task's key has expired, a new task with that key needs another approval.
 func TestAnApprovalDoesNotPermitARenewedTask(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()

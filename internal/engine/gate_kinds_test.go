@@ -27,8 +27,8 @@ func (b *bench) guardedAgent(r StartRequest) *holder {
 }
 
 // TestPoliciesOfEveryKind checks the policies of an agent that is not the react agent. They do not
-// change after the start, reach the worker with the claim, and limit which tasks of any kind the
-// agent can schedule.
+// change after the start, and reach the worker with the claim. They limit the tasks of all kinds that
+// the agent can schedule.
 func TestPoliciesOfEveryKind(t *testing.T) {
 	b := newBench(t)
 	asks := perdure.ApprovalPolicy{{Tools: []string{"ba*"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient}}
@@ -65,8 +65,7 @@ func TestPoliciesOfEveryKind(t *testing.T) {
 		}
 	}
 	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.callOf("touch", touch, question(yes))} })
-	// The policies judge changed details, although the question does not name a tool call in an
-	// entry.
+	// The policies judge changed details, even if the question is not about a tool call in an entry.
 	open := h.approvable("open", touch, perdure.EditClient)
 	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(touch))
 	answer := questions.AnswerRequest{Question: open, Verdict: perdure.VerdictApprove, DetailsSHA256: &hash, Role: perdure.KeyAdmin, Details: json.RawMessage(`{"command":"rm"}`)}
@@ -93,8 +92,8 @@ func TestTasksMayRequireMore(t *testing.T) {
 	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{task} })
 }
 
-// approvable asks about a call of the tool bash whose arguments voters may change, and returns the
-// question's id.
+// approvable asks for the approval of a call of the tool bash, whose arguments voters may change. It
+// returns the question's id.
 func (h *holder) approvable(key, arguments string, edit perdure.EditRight) uuid.UUID {
 	h.Helper()
 	n := perdure.NewQuestion{

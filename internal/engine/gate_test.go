@@ -40,7 +40,8 @@ func (b *bench) guarded() *holder {
 	return &holder{bench: b, claim: claims[0], id: x.ID}
 }
 
-// callOf returns a task that calls the tool bash, with the given task key.
+// callOf returns a task with the given key that calls the tool bash. The parameter c says what
+// permits it.
 func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.NewTask {
 	t := perdure.NewTask{
 		Kind: "bash", Input: perdure.Inline([]byte(arguments)), InputHash: sha256.Sum256([]byte(arguments)), Clearance: c,
@@ -165,9 +166,9 @@ func TestAStartTightensItsDefinition(t *testing.T) {
 	}
 }
 
-// TestEditsFitTheToolWithoutAPolicy checks an approval that an agent's code asks for, in an
-// execution without policies. Changed details must fit the schema of the tool that the subject of
-// the question names.
+// TestEditsFitTheToolWithoutAPolicy checks a question for an approval in an execution without
+// policies, asked by the agent's own code. Changed details must fit the schema of the tool that the
+// question's subject names.
 func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 	b := newBench(t)
 	_, err := b.d.Register(t.Context(), perdure.Registration{WorkerID: uuid.New(), Tasks: []perdure.KindSpec{{
@@ -187,8 +188,8 @@ func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 }
 
 // TestEditedCallsAreJudgedAgain checks that arguments that a voter has changed must fit the tool's
-// schema and the policies, and that only the changed call may then be scheduled. An approval
-// permits nothing if its question has weaker terms than the rule about the call.
+// schema and the policies, and that only the changed call may then be scheduled. An approval does not
+// count if its question had weaker terms than the rule requires.
 func TestEditedCallsAreJudgedAgain(t *testing.T) {
 	b := newBench(t)
 	var p perdure.ApprovalPolicy
@@ -236,7 +237,7 @@ func TestEditedCallsAreJudgedAgain(t *testing.T) {
 			t.Errorf("a task with %s: %v", arguments, err)
 		}
 	}
-	// The worker lets everyone answer about a push, but the rule lets only admins answer.
+	// The worker lets everyone answer this question, but the rule lets only admins answer.
 	everyone := h.approved("push", push, perdure.VerdictApprove)
 	_, err = h.try(func(c *perdure.Commit) {
 		c.Tasks = []perdure.NewTask{h.callOf("2", push, &perdure.Clearance{Question: &everyone})}

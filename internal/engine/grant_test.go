@@ -23,8 +23,8 @@ func (h *holder) remembered(key string) {
 	h.must(err)
 }
 
-// TestAGrantClearsOnlyWhatItAnswers checks that a grant's approval of a call permits the call only
-// with the arguments that were approved, and never against a rule that denies it.
+// TestAGrantClearsOnlyWhatItAnswers checks that a question that a grant has approved permits only the
+// call with the approved arguments. Such an approval never permits a call that a rule denies.
 func TestAGrantClearsOnlyWhatItAnswers(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()
@@ -51,8 +51,8 @@ func TestAGrantClearsOnlyWhatItAnswers(t *testing.T) {
 	b.wantCode(err, perdure.PermissionDenied)
 }
 
-// TestARuleWithoutGrantsIsAskedEachTime checks a rule that permits no grants, and an agent that
-// asks a question that permits grants. A grant answers the question, but the gate still refuses the
+// TestARuleWithoutGrantsIsAskedEachTime checks a rule that permits no grants, and an agent whose
+// question nevertheless permits them. A grant answers the question, but the gate still refuses the
 // call.
 func TestARuleWithoutGrantsIsAskedEachTime(t *testing.T) {
 	b := newBench(t)

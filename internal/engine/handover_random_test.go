@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// crowd is a group of workers, to whose executions signals are sent. The workers poll, cancel
-// polls, and suspend their executions but keep the goroutines.
+// crowd is a group of workers and their executions, to which signals are sent. The workers poll,
+// cancel polls, and suspend executions with parked goroutines.
 type crowd struct {
 	*bench
 	rnd     *rand.Rand
@@ -29,9 +29,9 @@ type openedPoll struct {
 	p perdure.Poll
 }
 
-// TestClaimsThatAreHandedOverGoToOnePoll checks that exactly one poll returns each claim. The claim
-// is for the worker that the store names, and has a greater fence than the claim before. No claim
-// is lost while polls are cancelled and workers become idle.
+// TestClaimsThatAreHandedOverGoToOnePoll checks that exactly one poll returns each claim. That poll
+// is one of the worker that the store names. The fence is greater than that of the previous claim. No
+// claim is lost while polls are cancelled and workers become idle.
 func TestClaimsThatAreHandedOverGoToOnePoll(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {
@@ -112,7 +112,8 @@ func (c *crowd) parked(h *holder) bool {
 	}).Suspended
 }
 
-// collect reads the results of the polls. If the parameter all is true, it waits for every poll.
+// collect reads the results of the polls that have ended. If the parameter `all` is true, it waits
+// for every poll.
 func (c *crowd) collect(all bool) {
 	c.Helper()
 	open := c.polls

@@ -178,7 +178,7 @@ func (b *bench) claimable() []uuid.UUID {
 	return ids
 }
 
-// gated is a store that blocks the commands of one name, and fails some reads.
+// gated is a store that blocks the commands with a given name, and fails some reads.
 type gated struct {
 	store.Store
 	name   string
@@ -203,7 +203,7 @@ func (g *gated) Together(ctx context.Context, read func(store.ClaimReader) error
 }
 
 // TestPollThatEndsTakesAlongWhatIsHandedOver checks that a poll that is cancelled during a handover
-// waits for the claim and returns it. If no worker uses the claim, it ends when its lease expires.
+// waits for the claim and returns it.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -344,9 +344,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks a task that ends on another worker than the one
-// that keeps the execution's goroutine. The poll of the worker with the goroutine returns the claim
-// of the execution, which contains the task's input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks a task that runs on another worker than the one
+// that has parked the execution's goroutine. The poll of the worker with the goroutine returns the
+// claim of the execution, which contains the task's input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -376,8 +376,8 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	})
 }
 
-// TestLocalIsHandedToItsHome checks that a LOCAL execution is handed over only to its home, the
-// worker that stores its contents, and only if the poll says that the worker has a store.
+// TestLocalIsHandedToItsHome checks that a LOCAL execution is handed over only to its home worker,
+// and only if the poll says that the worker has a store.
 func TestLocalIsHandedToItsHome(t *testing.T) {
 	for name, c := range map[string]struct {
 		poll func(b *bench) perdure.Poll
@@ -393,8 +393,8 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				k.parks(0)
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
-				// Keep records any worker as the keeper of the goroutine. Signal must not hand the
-				// execution over if that worker is not its home.
+				// The method Keep accepts any worker as the keeper of the goroutine. The command
+				// Signal must still hand the execution over only to the execution's home.
 				k.e.keepers.Keep(k.id, perdure.RetainedState{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)

@@ -48,8 +48,8 @@ func TestASchemaOverALimitIsRefusedAtRegistration(t *testing.T) {
 	}
 }
 
-// TestAStoredSchemaOverALimitIsNotRun checks that a start is refused if the stored schema of its
-// kind exceeds a limit. Only a server without limits could have stored it.
+// TestAStoredSchemaOverALimitIsNotRun checks that a start is refused if the stored schema of its kind
+// exceeds a limit. Such a schema can only come from an older server, which had no limits.
 func TestAStoredSchemaOverALimitIsNotRun(t *testing.T) {
 	b := newBench(t)
 	for name, raw := range hostileSchemas() {
@@ -71,8 +71,8 @@ func TestAStoredSchemaOverALimitIsNotRun(t *testing.T) {
 	}
 }
 
-// TestAnInputThatTakesTooManyStepsIsRefused checks that a start is refused if its input makes the
-// validation with a small schema exceed the limit of steps.
+// TestAnInputThatTakesTooManyStepsIsRefused checks that a start is refused if the validation of its
+// input takes more steps than the limit. The schema itself is small.
 func TestAnInputThatTakesTooManyStepsIsRefused(t *testing.T) {
 	b := newBench(t)
 	specs := []perdure.KindSpec{

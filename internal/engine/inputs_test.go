@@ -25,8 +25,8 @@ func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	return e.ID
 }
 
-// TestEveryInputHasAResponse checks that a start and a message each have a response that can be
-// read by its id. A repeated message has the same response.
+// TestEveryInputHasAResponse checks that a start and a message each get a response, which can be read
+// by the response's id. A repeated message has the same response.
 func TestEveryInputHasAResponse(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &rules.ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
@@ -56,9 +56,9 @@ func TestEveryInputHasAResponse(t *testing.T) {
 }
 
 // TestSteeringInputsJoinTheRunningResponse checks two inputs that arrive during a response. The
-// commit that takes an input also says to which response the input belongs. If it names the running
-// response, the input joins that response. If it names the input's own response id, the input
-// begins another response.
+// commit that takes an input also says to which response the input belongs. If the commit names the
+// running response, the input joins that response. If it names the id that the input itself has for a
+// response, the input begins a new response.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -80,9 +80,9 @@ func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	}
 }
 
-// TestMessagesForTheHeadAreRefusedElsewhere checks that a message with a Head is accepted only if
-// the execution waits for its user and Head is its last response. A second message for the same
-// Head is refused.
+// TestMessagesForTheHeadAreRefusedElsewhere checks messages that name a Head, the response that they
+// follow. Such a message is accepted only if the execution waits for its user and Head is its last
+// response. A second message for the same Head is refused.
 func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -103,7 +103,7 @@ func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 }
 
 // TestMessagesHaveToFitTheConversation checks that results of tool calls are accepted only if the
-// execution waits and these calls have no result yet. The messages of a signal must form a valid
+// execution is WAITING and these calls have no result yet. The messages of a signal must form a valid
 // conversation.
 func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b := newBench(t)
@@ -154,9 +154,8 @@ func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b.wantCode(start(org, perdure.EntryRef{ExecutionID: uuid.New(), EntryID: at}), perdure.NotFound)
 }
 
-// TestCancelOfAResponseIsForThatOne checks that the cancel of a response has an effect only if that
-// response is the current one. The cancel of a response that has ended or has not begun changes
-// nothing.
+// TestCancelOfAResponseIsForThatOne checks that the cancel of a response has an effect only while
+// that response is the current one.
 func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 	for name, taken := range map[string]func(h *holder){
 		"nobody has taken the message":           func(*holder) {},
@@ -195,8 +194,8 @@ func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 }
 
 // TestAWaitForAMessageThatIsThereBeginsItsResponse checks a message that arrived during a response
-// and did not join it. When the agent then waits for a message, this pending message begins the
-// next response.
+// without joining it. When the agent next waits for a message, the pending message begins the next
+// response.
 func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

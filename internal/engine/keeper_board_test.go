@@ -37,8 +37,8 @@ func TestDiscardsOfNobody(t *testing.T) {
 	}
 }
 
-// keptGoroutine returns an execution that is PENDING, after a suspend and a signal. The execution's
-// goroutine is on the worker whose id is the parameter keeper.
+// keptGoroutine returns an execution that is PENDING after a suspend and a signal. The worker with
+// the id keeper has parked its goroutine.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()
@@ -110,8 +110,8 @@ func TestFirstClaimEnds(t *testing.T) {
 	}
 }
 
-// TestDiscardIsTheKeepersOwn checks that the discard of a goroutine has no effect if the worker
-// that reports it does not keep the goroutine.
+// TestDiscardIsTheKeepersOwn checks that only the worker that keeps a goroutine can discard it. The
+// report of any other worker has no effect.
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()

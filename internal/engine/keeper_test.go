@@ -129,8 +129,8 @@ func (k *keeper) taskClaimed() perdure.TaskClaim {
 	return claims[0]
 }
 
-// serve connects the worker, so that the server can read its contents, until the test ends or
-// disconnect is called.
+// serve connects the worker, so that the server can read its contents. The connection ends with the
+// test, or when disconnect is called.
 func (k *keeper) serve() (disconnect func()) {
 	k.Helper()
 	ctx, cancel := context.WithCancel(k.Context())
@@ -181,8 +181,8 @@ func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// atRest fails the test if the store's files contain the constant mark, a text that only occurs in
-// contents of a LOCAL execution.
+// atRest fails the test if the store's files contain the text in the constant mark. That text occurs
+// only in contents of a LOCAL execution.
 func (b *bench) atRest(when string) {
 	b.Helper()
 	for _, path := range []string{b.path, b.path + "-wal"} {

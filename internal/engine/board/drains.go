@@ -11,7 +11,7 @@ import (
 
 const (
 	// IdlePatience is how long an execution that must run alone on its worker waits for an idle
-	// worker, before the server chooses a worker and lets it become idle.
+	// worker, before the server chooses a worker that must become idle.
 	IdlePatience = 3 * time.Second
 	// drainPatience is how long a chosen worker stays chosen after its last poll. After that time,
 	// another worker may be chosen in its place.
@@ -32,8 +32,8 @@ type drain struct {
 	polled perdure.Time
 }
 
-// Draining reports whether the worker was chosen to become idle, and records now as the time of its
-// last poll.
+// Draining reports whether the worker was chosen to become idle. It also records the time of the
+// worker's poll.
 func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,9 +46,9 @@ func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// Polled updates Drains after a poll of a worker. The parameter claimed contains the executions
-// that the poll has claimed. The parameter waits is an execution that waits to run alone on its
-// worker, nil if there is none.
+// Polled updates Drains after a poll of a worker. The parameter claimed has the executions that the
+// poll has claimed. The parameter waits, unless nil, describes an execution that waits to run alone
+// on its worker.
 func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +56,8 @@ func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *r
 		delete(b.chosen, x.ID)
 	}
 	if waits == nil {
-		// No execution waits any more to run alone on this worker: another worker has claimed it,
-		// or it has ended.
+		// No execution waits to run alone on this worker any more: another worker has claimed the one
+		// that waited, or the execution has ended.
 		for id, d := range b.chosen {
 			if d.worker == worker {
 				delete(b.chosen, id)

@@ -12,8 +12,8 @@ import (
 // its goroutine.
 const FirstClaimFor = 500 * time.Millisecond
 
-// FirstClaims decides which executions one poll does not claim for now. Each of these executions is
-// left to the worker that keeps its goroutine.
+// FirstClaims tells one poll which executions it must not claim yet, because another worker has
+// parked their goroutines and is to get them first.
 type FirstClaims struct {
 	board  *Keepers
 	worker uuid.UUID
@@ -27,8 +27,8 @@ func (b *Keepers) FirstClaims(worker uuid.UUID) *FirstClaims {
 }
 
 // Skip reports whether the poll should leave the execution to another worker for now. The committer
-// calls Skip. The report depends only on the memory of this server and may be out of date. A wrong
-// report is harmless, because a later poll finds the skipped execution.
+// calls Skip. The report comes from the memory of this server, and may be out of date. This is
+// harmless, because a later poll finds a skipped execution.
 func (f *FirstClaims) Skip(execution uuid.UUID, ready perdure.Time) bool {
 	now, until := f.board.clock.Now(), ready.Add(FirstClaimFor)
 	if until.Reached(now) || !f.board.keptElsewhere(execution, f.worker, now.Add(-f.board.lease)) {
@@ -42,8 +42,8 @@ func (f *FirstClaims) Skip(execution uuid.UUID, ready perdure.Time) bool {
 	return true
 }
 
-// Over returns the time until the first of the skipped executions may be claimed by any worker; 0
-// if none was skipped.
+// Over returns the time after which any worker may claim the first of the skipped executions; 0 if
+// none was skipped.
 func (f *FirstClaims) Over() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,8 +53,8 @@ func (f *FirstClaims) Over() time.Duration {
 	return max(time.Millisecond, f.until.Sub(f.board.clock.Now().Time))
 }
 
-// keptElsewhere reports whether a worker other than the given one keeps the execution's goroutine,
-// has reported that after the time since, and has an open poll.
+// keptElsewhere reports whether another worker than the given one keeps the execution's goroutine.
+// That worker must have an open poll, and must have reported the goroutine after the time `since`.
 func (b *Keepers) keptElsewhere(execution, worker uuid.UUID, since perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,8 @@ type Poll struct {
 	settled  chan struct{} // holds a token if no slot of the poll is reserved
 }
 
-// Handed returns a channel that contains a value if claims may have been handed over to the poll.
+// Handed returns a channel that has a value if claims may have been handed over to the poll since the
+// last receive.
 func (o *Poll) Handed() <-chan struct{} { return o.handed }
 
 // Slot is room for one claim, reserved in an open poll. If a command wakes an execution, it can put

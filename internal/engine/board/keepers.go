@@ -14,13 +14,13 @@ import (
 )
 
 // Keepers records which worker keeps the goroutine of which execution, as commits and heartbeats
-// report it, and which workers have open polls. Each server has its own Keepers, which may be out
-// of date. They only determine which worker is preferred, so no rule depends on them.
+// report it, and which workers have open polls. Each server has its own Keepers, which may be out of
+// date: it determines only which worker is preferred.
 //
 // Keepers also makes handovers possible: if a worker keeps the goroutine of a suspended execution,
 // the command that wakes the execution can claim it for that worker in the same transaction. This
-// needs an open poll of the worker on this server, which then returns the claim. Otherwise the
-// execution becomes PENDING, and polls claim it.
+// requires that the worker has an open poll on this server, and the poll then returns the claim.
+// Otherwise the execution becomes PENDING, and any poll can claim it.
 //
 // A slot of the poll is reserved before the transaction, and a poll does not end while a slot of it
 // is reserved. A handover is therefore as safe as a claim by the poll itself.
@@ -66,9 +66,9 @@ func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
 }
 
 // Heard replaces the goroutines that are recorded for a worker by those in its heartbeat h whose
-// state is ParkedKeep. If unread is true for a goroutine, its execution could not be read, and may
-// belong to another org. Such a goroutine is recorded only if it was recorded before, for this
-// worker and at the same commit.
+// state is ParkedKeep. A goroutine for which unread is true belongs to an execution that could not be
+// read, and perhaps to another org. It is recorded only if it was recorded before, for this worker
+// and commit.
 func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,8 +121,8 @@ func (b *Keepers) drop(execution uuid.UUID) {
 }
 
 // Claimed removes what is recorded about an execution, because a poll of the worker has claimed it.
-// It returns the state of the execution's goroutine, if this worker keeps it. Otherwise, or if the
-// state is not completely known, it returns nil.
+// If this worker keeps the execution's goroutine and its state is completely known, Claimed returns
+// that state; otherwise nil.
 func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.RetainedState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,8 +188,7 @@ func (b *Keepers) tidy(worker uuid.UUID) {
 	}
 }
 
-// Sweep removes the goroutines of workers whose last report of a goroutine was earlier than the
-// time in the parameter before.
+// Sweep removes the goroutines of workers that last reported a goroutine before the given time.
 func (b *Keepers) Sweep(before perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

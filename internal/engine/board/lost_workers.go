@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// LostWorkers records the workers whose last connection to this server was lost. Each server has
-// its own record. If the server stops, the leases of these workers end when they expire.
+// LostWorkers records the workers whose last connection to this server was lost. Each server has its
+// own record. If the server stops, the record is lost, and the leases of these workers just expire.
 type LostWorkers struct {
 	mu    sync.Mutex // guards since
 	since map[Worker]perdure.Time
@@ -32,9 +32,8 @@ func (b *LostWorkers) Back(org string, worker uuid.UUID) {
 	delete(b.since, Worker{org, worker})
 }
 
-// Due returns the workers that have been disconnected for a time, the parameter after, or longer.
-// It removes them from the record. The values of the map are the times at which their connections
-// were lost.
+// Due returns the workers that have been disconnected for the duration `after` or longer, each with
+// the time at which its connection was lost. It removes them from the record.
 func (b *LostWorkers) Due(after time.Duration, now perdure.Time) map[Worker]perdure.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

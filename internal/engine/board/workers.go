@@ -39,7 +39,8 @@ func (b *Workers) note(w Worker) {
 	}
 }
 
-// Polling notes that a poll of a worker is open. The caller must call over at the end of the poll.
+// Polling notes that a poll of a worker is open. The caller must call the returned function at the
+// end of the poll.
 func (b *Workers) Polling(org string, worker uuid.UUID) (over func()) {
 	w := Worker{org, worker}
 	b.mu.Lock()

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// stepTurns is how many executions of one action a server handles before it continues with the
-	// next action.
+	// stepTurns is how many executions of one action a server handles in a row. It then continues
+	// with the next action.
 	stepTurns = 50
 	// listPage is the number of running actions that one query returns.
 	listPage = 100
@@ -39,7 +39,7 @@ type Config struct {
 	One func(context.Context, store.Command) (any, error)
 	// Rules returns the settings that functions of package rules use.
 	Rules func() rules.Config
-	// Signal checks a signal that is to be sent to the execution, without a value. It returns the
+	// Signal checks a signal without a value that is to be sent to the execution. It returns the
 	// signal in the form in which it is stored.
 	Signal func(ctx context.Context, org string, execution uuid.UUID, name, id string) (rules.NewSignal, error)
 	Hints  notify.Notifier
@@ -155,8 +155,9 @@ func (r Request) check() ([]perdure.Status, error) {
 	return r.Action.BulkStatuses(r.Filter.Status)
 }
 
-// match returns the executions that match the request, newest first. It stops after one more than
-// an action may have. Errors: invalid_argument, if too many executions must be examined.
+// match returns the executions that match the request, newest first. It returns at most one more than
+// an action may have, which shows that there are too many. Errors: invalid_argument, if too many
+// executions must be examined.
 func (a *Actions) match(ctx context.Context, org string, r Request, statuses []perdure.Status) (ids []uuid.UUID, err error) {
 	f := r.Filter
 	q := store.ExecutionFilter{

@@ -45,7 +45,7 @@ func (a *Actions) Sweep(ctx context.Context) error {
 }
 
 // round handles some executions of each running action, and reports whether any action was running.
-// An action that cannot be continued does not stop the others.
+// An error of one action does not stop the other actions.
 func (a *Actions) round(ctx context.Context) (some bool, err error) {
 	var last *perdure.BulkAction
 	var errs []error
@@ -86,8 +86,8 @@ func (a *Actions) step(ctx context.Context, action *perdure.BulkAction) error {
 }
 
 // turn runs the action's command on one execution, unless another server has done so. The parameter
-// at is the number of the execution in the action, from 0. It returns the updated action; nil if
-// the action was deleted.
+// `at` is the number of the execution in the action, from 0. The result is the updated action, or nil
+// if the action was deleted.
 func (a *Actions) turn(ctx context.Context, action *perdure.BulkAction, at int, execution uuid.UUID) (*perdure.BulkAction, error) {
 	t := tenant.BulkTurn{Action: action.ID, At: at, Execution: execution}
 	if action.Action == perdure.BulkRetry {

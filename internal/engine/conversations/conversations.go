@@ -1,5 +1,6 @@
-// Package conversations implements the commands on conversations and responses. Clients of the Responses
-// API name both by ids of that API (conv_..., resp_...), and not by the ids of executions.
+// Package conversations implements the commands on conversations and responses. Clients of the
+// Responses API name conversations and responses by ids of that API (conv_..., resp_...), not by ids
+// of executions.
 package conversations
 
 import (
@@ -15,12 +16,12 @@ import (
 // MaxPendingItems bounds the items that a client may add to a conversation before its next response.
 const MaxPendingItems = rules.MaxPendingItems
 
-// Place is the state of a conversation as a client's request has read it. If the state has changed
-// since, a command with the Place fails with conflict.
+// Place is the state of a conversation that a client's request has read. A command with a Place fails
+// with conflict if the conversation has changed since then.
 type Place = rules.ConversationPlace
 
-// Turn is set in a start or a signal that begins the next response of a conversation. It names the
-// conversation.
+// Turn is part of a request (a start or a signal) that begins the next response of a conversation. It
+// names the conversation.
 type Turn = rules.ConversationTurn
 
 // ResponseOf returns the id of the response that t begins. If t is nil, the id is new.
@@ -106,7 +107,7 @@ func (c *Conversations) SetMetadata(ctx context.Context, org, id string, metadat
 	})
 }
 
-// Add appends pending items to a conversation. The parameter at is the conversation as the caller
+// Add appends pending items to a conversation. The parameter `at` is the conversation as the client
 // has read it. Errors: not_found, conflict (the conversation has changed since it was read),
 // rate_limited, payload_too_large, invalid_argument (too many items).
 func (c *Conversations) Add(ctx context.Context, org string, at Place, items []json.RawMessage) error {

@@ -33,9 +33,9 @@ func (c *Conversations) EndResponse(ctx context.Context, org string, execution u
 	return err
 }
 
-// CancelResponse cancels the execution if the response is its current one, and reports whether it
-// did. If the execution has not started, its first response is the current one. If the response has
-// ended or has not begun, nothing changes. Error: not_found.
+// CancelResponse cancels the execution if the given response is the current one. It reports whether
+// it cancelled the execution. Before the execution has started, its first response is the current
+// one. Error: not_found.
 func (c *Conversations) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
 	value, err := c.one(ctx, store.Command{
 		Name: "cancel response", Lane: store.LaneCommits, Org: org, Execution: execution,
@@ -49,8 +49,8 @@ func (c *Conversations) CancelResponse(ctx context.Context, org string, executio
 	return accepted, nil
 }
 
-// openAt returns the ids of the open tool calls at an entry, the parameter at: the calls without a
-// result in the conversation up to that entry.
+// openAt returns the ids of the open tool calls at the given entry: those without a result in the
+// conversation up to that entry.
 func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
 	var open []string
 	for entry, err := range c.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
@@ -66,9 +66,9 @@ func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]stri
 	return open, nil
 }
 
-// CheckFrom checks the parameter from, the entry of another execution after which a new execution
-// continues. It returns the ids of the tool calls without a result at that entry. Errors:
-// not_found, invalid_argument (the other execution is LOCAL).
+// CheckFrom checks the entry of another execution after which a new execution is to continue. It
+// returns the ids of the tool calls without a result at that entry. Errors: not_found,
+// invalid_argument (the other execution is LOCAL).
 func (c *Conversations) CheckFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
 	if from == nil {
 		return nil, nil

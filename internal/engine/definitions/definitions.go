@@ -64,8 +64,8 @@ func (s *Definitions) Update(ctx context.Context, org string, d perdure.Definiti
 	})
 }
 
-// put runs decide as a command, where decide is a function that stores the definition d and an
-// audit record of the action. It returns the definition as it was stored.
+// put runs a command that stores the definition d and an audit record of the action; the function
+// decide makes the changes. It returns the definition as it was stored.
 func (s *Definitions) put(ctx context.Context, action perdure.AuditAction, d perdure.Definition, decide func(*store.State, tenant.Change) (*store.Changes, error)) (*perdure.Definition, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: action}
 	_, err := s.one(ctx, store.Command{

@@ -22,8 +22,8 @@ func (t inRapid) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...
 func (t inRapid) Error(args ...any)                 { t.r.Error(args...) }
 func (t inRapid) Fatal(args ...any)                 { t.r.Fatal(args...) }
 
-// usually sets a flag of the package rapid for the duration of a test, unless the command line sets
-// it.
+// usually sets a flag of package rapid for the duration of a test, unless the flag is set on the
+// command line.
 func usually(t *testing.T, name, value string) {
 	t.Helper()
 	given := false
@@ -61,7 +61,7 @@ func below(t *rapid.T, label string, n int) int {
 	return drawn % n
 }
 
-// one draws an element of a list, the parameter from. All elements have about the same probability.
+// one draws an element of a list. All elements are about equally probable.
 func one[E any](t *rapid.T, label string, from []E) E {
 	return from[below(t, label, len(from))]
 }
@@ -69,13 +69,12 @@ func one[E any](t *rapid.T, label string, from []E) E {
 // sometimes returns true with a probability of about 1/n.
 func sometimes(t *rapid.T, label string, n int) bool { return below(t, label, n) == n-1 }
 
-// recent draws an element of a list, the parameter from. It is mostly one of the last three.
+// recent draws an element of a list, mostly one of the last three.
 func recent[E any](t *rapid.T, label string, from []E) E {
 	return prefer(t, label, from[max(0, len(from)-3):], from)
 }
 
-// prefer draws an element: mostly from one list, the parameter these, and sometimes from another,
-// the parameter all.
+// prefer draws an element, mostly from the list `these`, and sometimes from the list `all`.
 func prefer[E any](t *rapid.T, label string, these, all []E) E {
 	if len(these) > 0 && !sometimes(t, "an old "+label, 6) {
 		return one(t, label, these)
@@ -83,7 +82,8 @@ func prefer[E any](t *rapid.T, label string, these, all []E) E {
 	return one(t, label, all)
 }
 
-// claim draws mostly the lease of a valid claim, and sometimes one that has ended.
+// claim draws the lease of an execution's claim: mostly of a valid claim, sometimes of one that has
+// ended.
 func (m *machine) claim(t *rapid.T) perdure.Lease {
 	var held []perdure.Lease
 	for _, l := range m.claims {
@@ -94,7 +94,8 @@ func (m *machine) claim(t *rapid.T) perdure.Lease {
 	return prefer(t, "claim", held, m.claims)
 }
 
-// attempt draws mostly the lease of a running attempt, and sometimes one that has ended.
+// attempt draws the lease of a task's attempt: mostly of a running attempt, sometimes of one that has
+// ended.
 func (m *machine) attempt(t *rapid.T) perdure.TaskLease {
 	var held []perdure.TaskLease
 	for _, l := range m.attempts {

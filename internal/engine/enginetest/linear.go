@@ -18,8 +18,8 @@ import (
 )
 
 // Linearizable runs workers and clients concurrently on one execution, and then on three. It checks
-// that there is an order of the claims, commits, releases, signals, cancels and reads in which the
-// model returns the same results.
+// that their claims, commits, releases, signals, cancels and reads can be put in an order in which
+// the model returns the same results.
 func Linearizable(t *testing.T, open opentest.Opener) {
 	for _, executions := range []int{1, 3} {
 		t.Run(fmt.Sprint(executions), func(t *testing.T) {
@@ -56,7 +56,8 @@ type crowd struct {
 	history []porcupine.Operation
 }
 
-// operation is a call of a worker or a client. Besides execution, exactly one field is set.
+// operation is a call of a worker or a client. Apart from the field execution, exactly one field is
+// set.
 type operation struct {
 	execution     uuid.UUID
 	claim, cancel bool
@@ -87,8 +88,8 @@ func (c *crowd) note(member int, call int64, in operation, out told) {
 	c.history = append(c.history, porcupine.Operation{ClientId: member, Input: in, Call: call, Output: out, Return: back})
 }
 
-// work claims an execution and sends some commits, of which it sends some twice at the same time.
-// Then it releases the claim and sends one more commit, which must be refused.
+// work claims an execution and sends some commits; it sends some of them twice at the same time. It
+// then releases the claim and sends one more commit, which must be refused.
 func (c *crowd) work(member int, r *rand.Rand) {
 	call := c.now()
 	claims, err := c.d.PollAgents(c.Context(), pollFor(1, 0))
@@ -179,8 +180,8 @@ var linear = porcupine.Model{
 	},
 }
 
-// explains applies the operation to the model, and reports whether the model returns the same
-// result. The model's clock does not move.
+// explains applies the operation to the model. It reports whether the model returns the same result
+// as the engine did. The model's clock does not move.
 func (x *execution) explains(in operation, out told) bool {
 	x.id = in.execution
 	now := time.Time{}

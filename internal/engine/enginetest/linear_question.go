@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// question returns a question of kind approval, with one of two keys. Voters may change its
-// details.
+// question returns a question of kind approval, with one of two keys, whose details voters may
+// change.
 func (c *crowd) question(r *rand.Rand) perdure.NewQuestion {
 	n := perdure.NewQuestion{Key: fmt.Sprint("q", r.IntN(2)), Details: json.RawMessage(`1`)}
 	n.Kind, n.Subject, n.Edit = perdure.QuestionApproval, "bash", perdure.EditClient
@@ -25,8 +25,8 @@ func detailsHash(details string) perdure.Hash {
 	return perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(details))
 }
 
-// answer sends a vote about one of the questions. The question may not exist, and its details may
-// have changed.
+// answer sends a vote on one of the questions. The question may not exist, or its details may have
+// changed.
 func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
 	seen := detailsHash(fmt.Sprint(1 + r.IntN(2)))
 	q := questions.AnswerRequest{
@@ -45,7 +45,7 @@ func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
 	c.note(member, call, operation{execution: execution, vote: &q, voter: voter}, told{code: perdure.CodeOf(err), decided: reply.Question.Status})
 }
 
-// voteOf returns the vote of the model that corresponds to an answer.
+// voteOf converts an answer to the vote of the model.
 func voteOf(r questions.AnswerRequest) vote {
 	v := vote{answer: r.AnswerID, verdict: r.Verdict, hash: r.DetailsSHA256}
 	if r.Details != nil {

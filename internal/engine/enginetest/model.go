@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The model implements the rules of executions a second time, without a store, without a log, and
-// without regard for cost. Tests compare the engine and a store with the model. Each method stands
-// for a command of the engine. The method changes the model as the command must change the
-// execution, or returns the code with which the engine must refuse the command.
+// The model implements the rules of executions a second time, without a store and a log, and slowly.
+// Tests compare the engine and a store with the model. Each method stands for a command of the
+// engine: it changes the model as the command must change the execution, or returns the code with
+// which the engine must refuse the command.
 
 // execution is the model of an execution.
 type execution struct {
@@ -58,7 +58,7 @@ type entry struct {
 	open   []string // ids of tool calls that have no result yet
 }
 
-// answer is the part of the reply to a commit that each repeat of the commit gets again.
+// answer is the part of a commit's reply that is the same for each repeat of the commit.
 type answer struct {
 	ended      perdure.Status
 	suspended  bool
@@ -162,7 +162,7 @@ func (x *execution) cancel(now time.Time) {
 	}
 }
 
-// end ends the execution with its tasks, open calls, taken signals and lease.
+// end ends the execution. This also ends its tasks, open calls, taken signals and lease.
 func (x *execution) end(status perdure.Status) {
 	x.status, x.claim = status, uuid.Nil
 	for id, t := range x.tasks {
@@ -239,8 +239,8 @@ func (x *execution) sweep(now time.Time) {
 	}
 }
 
-// mustBeAlone reports whether a worker with other executions must not claim this one, because many
-// workers were lost while they ran it.
+// mustBeAlone reports whether only a worker without other executions may claim this one, because it
+// has often lost its worker.
 func (x *execution) mustBeAlone() bool { return x.crashes >= 6 }
 
 // lost applies the end of a lease that was not renewed. From the second loss in a row on, a growing

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lastOfClaim returns the number of the last commit, with the id of the claim that made it.
+// lastOfClaim returns the number of the last commit, including the id of the commit's claim.
 func (x *execution) lastOfClaim() perdure.CommitNumber {
 	n := x.last
 	n.ClaimID = x.lastClaim
@@ -90,8 +90,8 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 	return x.leave(c.Outcome, a, now)
 }
 
-// append adds an entry below its parent. If an entry with the same key is stored, append uses the
-// stored one instead.
+// append adds an entry below its parent. If an entry with the same key is already stored, append uses
+// that entry instead.
 func (x *execution) append(e perdure.NewEntry, a *answer) perdure.Code {
 	parent := uuid.Nil
 	if e.ParentID != nil {

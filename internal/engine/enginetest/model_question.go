@@ -54,8 +54,8 @@ func (x *execution) ask(c perdure.Commit, now time.Time) perdure.Code {
 	return ""
 }
 
-// withdrawOpen withdraws the open questions. It must be called when the execution ends, and when a
-// cancel of it is requested.
+// withdrawOpen withdraws the open questions. It must be called when the execution ends or is to be
+// cancelled.
 func (x *execution) withdrawOpen() {
 	for id, q := range x.questions {
 		if q.status == perdure.QuestionOpen {
@@ -65,8 +65,8 @@ func (x *execution) withdrawOpen() {
 	}
 }
 
-// vote is an answer to a question. The field edited is the hash of the changed details; nil if the
-// vote changes none.
+// vote is an answer to a question. The field edited is the hash of the details if the vote changes
+// them; otherwise nil.
 type vote struct {
 	answer       string
 	verdict      perdure.Verdict

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Pauses checks that servers that share a database agree which queues are paused: no server hands
-// out work of a queue that another server has paused, and a poll on one server gets the work of a
-// queue that another server has resumed. Both list the same queues and workers.
+// Pauses checks that servers that share a database agree which queues are paused. No server hands out
+// work of a queue that another server has paused. A poll on one server gets the work of a queue that
+// another server has resumed. All servers list the same queues and workers.
 func Pauses(t *testing.T, stores []store.Store) {
 	var all []*fixture
 	for _, s := range stores {

@@ -133,7 +133,7 @@ func (m *machine) must(err error) {
 	}
 }
 
-// code fails the test unless err has the code want. If want is "", err must be nil.
+// code fails the test unless err has the wanted code. If that is "", err must be nil.
 func (m *machine) code(err error, want perdure.Code) {
 	m.Helper()
 	if got := perdure.CodeOf(err); got != want {
@@ -191,7 +191,7 @@ func (m *machine) pollAgents(t *rapid.T) {
 	}
 }
 
-// claimed applies a claim to the model, and checks its contents.
+// claimed checks the contents of an execution's claim, and applies the claim to the model.
 func (m *machine) claimed(c perdure.AgentClaim) {
 	m.Helper()
 	x := m.of(c.Lease.ExecutionID)

@@ -53,8 +53,8 @@ type localMachine struct {
 	*shelf
 	leave func() // disconnects the worker
 	away  bool
-	// erased are the questions whose answers the worker has reported as stored, so that the server
-	// has erased them.
+	// erased are the questions whose answers the server has erased, because the worker has reported
+	// that it stores them.
 	erased map[uuid.UUID]bool
 }
 
@@ -122,7 +122,7 @@ func (m *localMachine) possible(t *rapid.T) []func(*rapid.T) {
 	return append(all, m.ask, m.ask, m.ask, m.withdraw, m.storeDecision, m.storeDecision)
 }
 
-// commit sends a commit, and fails the test unless the result has the code want.
+// commit sends a commit, and fails the test unless the result has the wanted code.
 func (m *localMachine) commit(c perdure.Commit, want perdure.Code) {
 	m.Helper()
 	c.Lease, c.Number = m.lease, m.number+1
@@ -136,7 +136,7 @@ func (m *localMachine) commit(c perdure.Commit, want perdure.Code) {
 	}
 }
 
-// ask asks a question whose content is on the worker. Details that are very large are a separate
+// ask asks a question whose content is on the worker. Very large details are stored as a separate
 // content.
 func (m *localMachine) ask(t *rapid.T) {
 	n := m.newQuestion(t)
@@ -199,8 +199,8 @@ func (x *execution) takes(id, voter uuid.UUID, v vote) bool {
 }
 
 // storeDecision does what the worker does with an answered question: it reads the question, stores
-// the texts and values that people have written, and reports with a commit that it has stored them.
-// The server then erases its copies.
+// what people have written, and reports in a commit that this is stored. The server then erases its
+// copies.
 func (m *localMachine) storeDecision(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -221,8 +221,8 @@ func (m *localMachine) storeDecision(t *rapid.T) {
 	m.erased[id] = true
 }
 
-// end ends the execution. After that, no worker reads the answers to its questions, so the server
-// erases them.
+// end ends the execution. The server then erases the answers to its questions, because no worker will
+// read them.
 func (m *localMachine) end(*rapid.T) {
 	m.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete}}, "")
 	m.x.withdrawOpen()
@@ -260,8 +260,8 @@ func (m *localMachine) comeOrGo(*rapid.T) {
 }
 
 // look reads a question through the server, as people do, and compares the result with the model.
-// While the worker is disconnected, neither the content nor an erased answer is shown. An answer
-// that was erased before the worker had stored it is never shown.
+// While the worker is disconnected, neither the content nor an erased answer is shown. If an answer
+// was erased before the worker had stored it, that answer is never shown.
 func (m *localMachine) look(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -288,8 +288,8 @@ func (m *localMachine) look(t *rapid.T) {
 	}
 }
 
-// compare compares the stored questions with the model. It checks that the server has no content of
-// the questions, and only those parts of their answers that it may keep.
+// compare compares the stored questions with the model. The server must have no content of the
+// questions, and of their answers only the parts that it may keep.
 func (m *localMachine) compare() {
 	got, err := m.s.Execution(m.ctx, org, m.x.id)
 	m.must(err)

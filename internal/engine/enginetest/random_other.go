@@ -60,7 +60,7 @@ func (m *machine) cancel(t *rapid.T) {
 	}
 }
 
-// heartbeat renews one claim and one attempt, which may have ended.
+// heartbeat sends a heartbeat for one claim and one attempt, each of which may have ended.
 func (m *machine) heartbeat(t *rapid.T) {
 	l := m.claim(t)
 	h := perdure.Heartbeat{Agents: []perdure.Lease{l}}
@@ -176,8 +176,8 @@ func (m *machine) compareTasks(x *execution) {
 	}
 }
 
-// comparePath checks the entries of the conversation. After the last entry of the model, there may
-// be results that the end of the execution has added for open tool calls.
+// comparePath compares the entries of the conversation with the model. The stored conversation may
+// have more entries at its end: results that the end of the execution has added for open tool calls.
 func (m *machine) comparePath(x *execution, got *perdure.Execution) {
 	m.Helper()
 	if got.EntryCount != int64(len(x.entries)+x.closing) {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// commit sends a random commit: mostly the next one of a valid claim, sometimes one of an ended
-// claim, with a wrong number or with a wrong claim id.
+// commit sends a random commit: mostly the next one of a valid claim, but sometimes a commit of an
+// ended claim, or with a wrong number or claim id.
 func (m *machine) commit(t *rapid.T) {
 	l := m.claim(t)
 	x := m.of(l.ExecutionID)
@@ -97,7 +97,7 @@ func (m *machine) fill(t *rapid.T, x *execution, c *perdure.Commit) {
 	c.Outcome = m.outcome(t, x, *c)
 }
 
-// entries adds random messages to a commit, each with the previous one as its parent. Some have a
+// entries adds random messages to a commit, each with the previous message as its parent. Some have a
 // wrong parent.
 func (m *machine) entries(t *rapid.T, x *execution, c *perdure.Commit) {
 	parent, open := x.leaf, x.entries[x.leaf].open

@@ -53,8 +53,8 @@ func Servers(t *testing.T, stores []store.Store) {
 	}
 }
 
-// many is a set of servers on one database, with the claims and the taken signals that their
-// workers have seen.
+// many is a set of servers on one database. It records the claims that its workers have got and the
+// signals that they have taken.
 type many struct {
 	*testing.T
 	all           []*fixture
@@ -97,8 +97,8 @@ func (f *fixture) wait(c perdure.AgentClaim) {
 	if err != nil {
 		f.Error(err)
 	}
-	// If a signal arrived before the commit, the execution was not suspended. It is released at
-	// once.
+	// If a signal had arrived before the commit, the execution was not suspended. The worker then
+	// releases the execution at once.
 	if err := f.d.Release(f.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: c.Lease}}}); err != nil {
 		f.Error(err)
 	}

@@ -16,8 +16,8 @@ import (
 const (
 	// shownWithin is the maximum time for which Fill waits for contents from a worker.
 	shownWithin = 5 * time.Second
-	// checkedFirst is the maximum length of a content that is read and checked completely before
-	// any of it is returned.
+	// checkedFirst is the maximum length of a content that is checked completely before its first
+	// byte is returned. Longer contents are checked while they are read.
 	checkedFirst = 4 << 20
 	// Fetches is the maximum number of contents that are fetched at the same time.
 	Fetches = 8
@@ -25,8 +25,8 @@ const (
 
 // Content returns the content of an execution with the given hash, and its length. It reads the
 // server's copy if there is one, otherwise the copy of the execution's worker. If the bytes do not
-// match the hash, the reader returns an error instead of io.EOF. A content of up to 4 MiB from a
-// worker is checked before any of it is returned. Errors: not_found, unavailable (the worker is not
+// match the hash, the reader returns an error instead of io.EOF. A content of at most 4 MiB from a
+// worker is checked before Content returns. Errors: not_found, unavailable (the worker is not
 // connected), internal (the worker sent other bytes).
 func (hs *Homes) Content(ctx context.Context, org string, id uuid.UUID, sum perdure.Hash) (io.ReadCloser, int64, error) {
 	x, err := hs.refs.Execution(ctx, org, id)

@@ -57,8 +57,8 @@ type contentConnection struct{ source perdure.ContentSource }
 // a disconnected one.
 const mostHomes = 10_000
 
-// at calls the function change with the home that has the key, while hs.mu is locked. It creates
-// the home if the worker was not known to this process.
+// at calls the function change with the home of the key, while hs.mu is locked. If hs does not know
+// the worker yet, `at` first creates its home.
 func (hs *Homes) at(key workerKey, now perdure.Time, change func(*home)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -90,16 +90,16 @@ func (hs *Homes) makeRoom() {
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
 // Serve sets source as the place from which the worker's contents are read, until ctx ends. It
-// returns the cause of the end. If a worker has several connections, the newest one is used,
-// because an old one may be broken without the server's knowledge.
+// returns the cause of the end. If a worker has several connections, the newest one is used: the
+// server may not know yet that an old one is broken.
 func (hs *Homes) Serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
 	defer hs.ServeContents(org, worker, source)()
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// ServeContents sets source as the place from which the worker's contents are read. The caller ends
-// that by calling the returned function end.
+// ServeContents sets source as the place from which the worker's contents are read, until the caller
+// calls the returned function.
 func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &contentConnection{source}
 	hs.at(key, hs.store.Now(), func(h *home) { h.served = append(h.served, mine) })
@@ -111,7 +111,7 @@ func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.Cont
 }
 
 // Polling records that a worker has an open poll, if the worker can run LOCAL executions (p.Local).
-// The caller must call over at the end of the poll.
+// The caller must call the returned function at the end of the poll.
 func (hs *Homes) Polling(org string, p perdure.Poll) (over func()) {
 	if !p.Local {
 		return func() {}

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Field is a place for a content in a reply to a client, with the reference to the content. The
-// content is written to Place. If the content is left out of the reply, its length and hash are
-// written to Bytes and Sum.
+// Field describes one content in a reply to a client. The content to which Ref refers is written to
+// Place. If it is left out of the reply, its length and hash are written to Bytes and Sum.
 type Field struct {
 	Place *json.RawMessage
 	Ref   *perdure.BlobRef
@@ -21,12 +20,11 @@ type Field struct {
 	Sum   *string
 }
 
-// Fill writes the contents of an execution into a reply. It reads them from the store's blobs or,
-// if the execution's worker is connected, from that worker. It leaves out contents over
-// [perdure.ShownLimit], and contents with which the reply would exceed the size of a page. For
-// these it sets length and hash, with which the client can request the content. If such a content
-// is on the worker, Place gets the value [perdure.OnWorker]. Error: internal, if the worker sent
-// other bytes.
+// Fill writes the contents of an execution into a reply. It reads them from the store's blobs or, if
+// the execution's worker is connected, from that worker. It leaves out contents over
+// [perdure.ShownLimit], and contents that would make the reply larger than a page. It then sets
+// length and hash, so that the client can request the content. If such a content is on the worker,
+// Place gets the value [perdure.OnWorker]. Error: internal, if the worker sent other bytes.
 func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) error {
 	left := int64(store.PageBytes)
 	within, cancel := context.WithTimeout(ctx, shownWithin)
@@ -87,8 +85,8 @@ func (hs *Homes) putIn(ctx context.Context, execution uuid.UUID, f Field) error 
 	return nil
 }
 
-// Held returns a content that is stored on the server; nil if only the execution's worker has it.
-// Errors: those of the store; internal.
+// Held returns a content that is stored on the server, or nil if only the execution's worker has the
+// content. Errors: those of the store; internal.
 func (hs *Homes) Held(ctx context.Context, execution uuid.UUID, ref perdure.BlobRef) ([]byte, error) {
 	content, err := hs.stored(ctx, execution, ref)
 	if perdure.IsCode(err, perdure.NotFound) {
@@ -110,9 +108,9 @@ func (hs *Homes) stored(ctx context.Context, execution uuid.UUID, ref perdure.Bl
 	return content, nil
 }
 
-// askFor requests a content from the worker and writes it into the reply. If the worker does not
-// send the content before the context within ends, askFor writes the content's length and hash
-// instead. Error: internal, if the worker sent other bytes.
+// askFor requests a content from the worker and writes it into the reply. If the context `within`
+// ends first, it writes the content's length and hash instead. Error: internal, if the worker sent
+// other bytes.
 func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) error {
 	content, err := hs.FetchWhole(within, x, *f.Ref)
 	switch {
@@ -126,8 +124,9 @@ func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) e
 	return nil
 }
 
-// leaveOut writes the length and hash of a content into the reply instead of the content. If here
-// is false, only the worker has the content, and Place gets the value [perdure.OnWorker].
+// leaveOut writes the length and hash of a content into the reply instead of the content. The
+// parameter `here` says whether the server has the content. If it is false, Place gets the value
+// [perdure.OnWorker].
 func (f Field) leaveOut(here bool) {
 	*f.Bytes, *f.Sum = f.Ref.Length, f.Ref.SHA256.String()
 	if !here {

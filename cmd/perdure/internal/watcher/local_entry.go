@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// withContent returns the event of a transcript entry with the entry's content. The log of a LOCAL run has
-// no content, so withContent reads the content from the worker that stores it. If that worker is not
-// connected, the event is returned unchanged.
+// withContent adds the content to the event of a transcript entry of a LOCAL run, whose log has no
+// content. It reads the content from the worker that stores it. If that worker is not connected, the
+// event is returned unchanged.
 func (w *Watcher) withContent(ctx context.Context, e client.Event) client.Event {
 	if _, text := w.View.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
 		return e

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// asks reports whether the command asks questions in place: input and output are a terminal, and
-// the output is text for people.
+// asks reports whether the command itself asks the run's questions: input and output are a terminal,
+// and the output is text for people.
 func (w *Watcher) asks() bool {
 	a := w.RunConn.App
 	return !a.JSON && !a.Quiet && terminal.IsTerminal(w.Stdin) && terminal.IsTerminal(w.Stdout)
@@ -44,7 +44,7 @@ func (w *Watcher) askInPlace(ctx context.Context) (bool, error) {
 	}
 }
 
-// AskOne asks one question. It reports false at the end of the input.
+// AskOne asks one question. The result is false at the end of the input.
 func (w *Watcher) AskOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	q, err := w.Question(ctx, id)
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *Watcher) AskOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	}
 }
 
-// headed reports whether the last lines that the view has printed are the heading of a question.
+// headed reports whether the heading of the question is the last thing that the view has printed.
 func (w *Watcher) headed(q *perdure.Question) bool {
 	v, ok := w.View.(interface {
 		Headed(q *perdure.Question) bool

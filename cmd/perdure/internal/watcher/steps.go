@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// stepFeed adds the steps of a run to the events of its log, which has no steps. It reads them from
-// the list of tasks, and keeps at most one page of that list.
+// stepFeed supplies the steps of a run, which are shown between the events of its log. A log contains
+// no steps, so stepFeed reads them from the run's list of tasks, and keeps at most one page of that
+// list.
 type stepFeed struct {
 	conn *connection.Conn
 	id   uuid.UUID
@@ -29,8 +30,8 @@ func newStepFeed(conn *connection.Conn, x *perdure.Execution) *stepFeed {
 	return &stepFeed{conn: conn, id: x.ID, more: true, seq: x.MaxSeq}
 }
 
-// before returns the next step that was recorded before an event, or nil if there is none. seq and at
-// are the seq and the time of the event.
+// before returns the next step that was recorded before an event, or nil if there is none. The
+// parameters are the seq and the time of the event.
 func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*perdure.Task, error) {
 	if seq > f.seq && !f.more {
 		x, err := f.conn.Get(ctx, f.id)
@@ -52,7 +53,7 @@ func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*per
 	return first, nil
 }
 
-// next reads the items that were added to the page since it was read, or the next page.
+// next requests the page of the task list at the cursor, and adds the steps that were not read yet.
 func (f *stepFeed) next(ctx context.Context) error {
 	p, err := f.conn.AllTasksPage(ctx, f.id, client.PageOptions{Cursor: f.cursor, Limit: 200})
 	if err != nil {
@@ -71,7 +72,7 @@ func (f *stepFeed) next(ctx context.Context) error {
 	return nil
 }
 
-// skip leaves out the steps that were recorded until now.
+// skip drops all steps that have been recorded so far.
 func (f *stepFeed) skip(ctx context.Context) error {
 	for f.more {
 		if err := f.next(ctx); err != nil {
@@ -82,7 +83,7 @@ func (f *stepFeed) skip(ctx context.Context) error {
 	return nil
 }
 
-// show shows an event, and before it the steps that were recorded until then.
+// show shows an event, after the steps that were recorded before it.
 func (w *Watcher) show(ctx context.Context, e client.Event) error {
 	if w.steps != nil {
 		r, _, err := e.Record()
@@ -117,8 +118,8 @@ func (w *Watcher) showLaterSteps(ctx context.Context) error {
 	return w.showSteps(ctx, 0, perdure.AtMilli(math.MaxInt64))
 }
 
-// IncludeSteps sets the watcher to show the steps of a run, if its output is text and the run is not
-// of the react agent.
+// IncludeSteps lets the watcher show the steps of a run. It does nothing if the output is not text,
+// or for a run of the react agent.
 func (w *Watcher) IncludeSteps(x *perdure.Execution) {
 	if _, text := w.View.(*terminal.TextView); text && x.Kind != perdure.ReactKind {
 		w.steps = newStepFeed(w.RunConn.Conn, x)

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 )
 
-// TestStepsComeBetweenTheEvents checks the order of output: a recorded step is shown before the first event
-// of the log that is newer. This also holds if the list of steps has several pages or grows meanwhile.
+// TestStepsComeBetweenTheEvents checks that a recorded step is shown before the first event that is
+// newer than the step, also if the list of steps has several pages or grows meanwhile.
 func TestStepsComeBetweenTheEvents(t *testing.T) {
 	at := func(second int) perdure.Time { return perdure.At(time.Unix(int64(second), 0)) }
 	item := func(name string, second int, step bool) any {

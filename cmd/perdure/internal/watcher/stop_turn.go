@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// stopsTurns lets the first Ctrl-C of a turn stop the turn, in a command that then reads the user's
+// stopsTurns lets the first Ctrl-C stop the current turn, after which the command reads the user's
 // next input. The second Ctrl-C leaves the run, as in other commands.
 func (w *Watcher) stopsTurns(ctx context.Context) (release func()) {
 	if !w.Chat || w.Session != nil {

@@ -92,8 +92,8 @@ func (w *Watcher) replay(ctx context.Context, x *perdure.Execution) error {
 	return w.ShowResult(ctx)
 }
 
-// showInput shows the input of a run, except a run of the react agent: its input is in its
-// conversation.
+// showInput shows the input of a run. It does nothing for the react agent, whose conversation
+// contains the input.
 func showInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution, text *terminal.TextView) error {
 	if x.Kind == perdure.ReactKind {
 		return nil

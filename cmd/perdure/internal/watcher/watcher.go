@@ -25,20 +25,21 @@ type Watcher struct {
 	// Cursor is the position in the log after which the watcher follows.
 	Cursor string
 	Chat   bool // continue the run with the user's input
-	// Patient is set if the watcher continues while the run waits for the user, as tail does.
+	// Patient is set for a watcher that keeps following while the run waits for the user, as in
+	// perdure tail.
 	Patient bool
 
 	Status perdure.Status // the run's status at which the watcher stopped following; "" to continue
 	Reason string         // why the run waits, if the status is WAITING
 
-	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
+	// Session is the chat with an input line for which this watcher works; nil if there is none.
 	Session Session
 
 	id    uuid.UUID
 	input *terminal.LineReader
 	steps *stepFeed // nil if steps are not shown
-	// unsent is the line that was read and could not be sent yet, and signalID the id of its signal; "" if there
-	// is none.
+	// unsent is an input line that could not be sent yet, and signalID the id of its signal. Both are
+	// "" if there is no such line.
 	unsent, signalID string
 	stops            atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 }
@@ -46,10 +47,10 @@ type Watcher struct {
 // Session is a chat with an input line. If a watcher has a Session, the Session reads what the user
 // types, and the watcher does not.
 type Session interface {
-	// SetAside returns an error if the user has chosen a question that must be asked first.
+	// SetAside returns an error if the user has chosen another question, which must be asked first.
 	SetAside() error
-	// ReadAnswer reads a line of the answer to a question. leavable is set if the user may leave the
-	// question open. ok is false at the end of the input.
+	// ReadAnswer reads a line of the answer to a question. The result ok is false at the end of the
+	// input. The parameter leavable says whether the user may leave the question open.
 	ReadAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error)
 	// Suspend calls f, which may use the terminal until it returns.
 	Suspend(f func() error) error
@@ -83,8 +84,8 @@ func (w *Watcher) Started(x *perdure.Execution) {
 }
 
 // FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
-// determines the exit code. If the server was in the process of another run and that process ends,
-// FollowToEnd reconnects. In a chat, it says which typed line was not sent.
+// determines the exit code. If the server was part of another run's process, and that process ends,
+// FollowToEnd reconnects. In a chat, it prints the typed line that could not be sent.
 func (w *Watcher) FollowToEnd(ctx context.Context) error {
 	return w.ReportUnsent(ctx, w.followToEnd(ctx))
 }
@@ -115,8 +116,8 @@ func (w *Watcher) followToEnd(ctx context.Context) error {
 	}
 }
 
-// Settle handles the end of the events. It asks the run's open questions, reads the user's next input,
-// or shows the final state of the run. It sets Status to "" if the watcher is to continue.
+// Settle handles a pause or the end of the run: it asks the open questions, reads the user's next
+// input, or shows the final state. It sets Status to "" if the watcher is to continue.
 func (w *Watcher) Settle(ctx context.Context) error {
 	if w.Status == perdure.StatusWaiting && w.Reason == lookup.WaitsForQuestion {
 		goesOn := false
@@ -149,14 +150,15 @@ func (w *Watcher) Settle(ctx context.Context) error {
 	return w.ShowResult(ctx)
 }
 
-// OwnerGone reports whether err means that the server has ended because it was in the process of
-// another run, and that process has ended.
+// OwnerGone reports whether err was caused by the end of the process that ran the server. This can
+// happen if the server was part of the process of another run.
 func (w *Watcher) OwnerGone(err error) bool {
 	guest := w.Owner != nil && w.Owner.Kind == connection.OwnerRun
 	return guest && (errors.Is(err, errOwnerEnded) || perdure.IsCode(err, perdure.Unavailable))
 }
 
-// Follow shows events until the run has a status at which a command ends.
+// Follow shows events until the run waits for the user or ends. It returns StatusWaiting or, for
+// every end of the run, StatusCompleted.
 func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -190,9 +192,9 @@ func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// watchForWorker prints why no worker has claimed the run, if it is still PENDING after a while.
-// The caller calls the function taken when it reads an event that a worker has written, and the
-// function stop to end the watch.
+// watchForWorker prints why no worker has claimed the run, if it is still PENDING after
+// noWorkerAfter. The caller calls taken() when it reads an event that a worker has written, and
+// stop() to end the watch.
 func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	fresh := w.Cursor == ""
 	ctx, cancel := context.WithCancel(ctx)
@@ -242,8 +244,8 @@ func (w *Watcher) endStatus(e client.Event) perdure.Status {
 // ShowResult shows the current state of the run.
 func (w *Watcher) ShowResult(ctx context.Context) error { return w.showResult(ctx, false) }
 
-// ShowLeft shows the current state of the run at the end of a chat. If the run works, it also shows how to
-// continue with it.
+// ShowLeft shows the current state of the run at the end of a chat. If the run is still working, it
+// also shows how to continue with it.
 func (w *Watcher) ShowLeft(ctx context.Context) error { return w.showResult(ctx, true) }
 
 func (w *Watcher) showResult(ctx context.Context, left bool) error {
@@ -263,8 +265,9 @@ func (w *Watcher) showResult(ctx context.Context, left bool) error {
 	return nil
 }
 
-// continueCommands returns the commands with which to continue a run that works. Without the worker of this
-// process, nothing happens in its private queue that perdure tail could show.
+// continueCommands returns the commands with which to continue a working run. If the run uses the
+// private queue of this process, the list has no perdure tail: without this process nothing happens
+// in that queue.
 func (w *Watcher) continueCommands() []string {
 	id := w.id.String() + w.ServerFlags
 	if w.HasWorker {
