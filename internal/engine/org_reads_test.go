@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgReads is a store that counts reads of orgs. Each read takes some time.
+// orgReads is a store that counts how often the row of an org is read. Each read takes some time.
 type orgReads struct {
 	store.Store
 	mu sync.Mutex
@@ -29,7 +29,7 @@ func (o *orgReads) OrgByID(ctx context.Context, id string) (*perdure.Org, error)
 }
 
 // TestAnOrgIsReadOnceForAllItsRequests checks that 100 concurrent requests of an org read the org's
-// row at most twice when the cached row is too old.
+// row at most twice after the cached row has expired.
 func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {
@@ -45,7 +45,8 @@ func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 			}
 			time.Sleep(2 * tenants.OrgTTL)
 			synctest.Wait()
-			// When the requests arrive, one read is in progress. The next read serves all of them.
+			// One read is in progress when the requests arrive. One further read serves all of
+			// them.
 			if reads.n > 2*(round+1) {
 				t.Fatalf("%d rounds of 100 requests read the org %d times", round+1, reads.n)
 			}

@@ -90,9 +90,9 @@ func TestResultsFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestOutputsOfOlderBuildsCountForADay checks that an output may fit the schema that another build
-// of a worker has registered within the last 24 hours, but not an older schema. If such a build
-// registered no schema, every output is accepted.
+// TestOutputsOfOlderBuildsCountForADay checks which output schemas of other builds of a worker
+// count. An output is accepted if it fits the schema that any build registered within the last 24
+// hours, or if such a build registered no schema. Older registrations do not count.
 func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	for name, c := range map[string]struct {
 		older, newer string
@@ -125,8 +125,8 @@ func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	}
 }
 
-// TestANewSchemaCountsAtOnce checks that an output that fits only a schema that was registered a
-// moment ago is accepted, although the server caches the schemas.
+// TestANewSchemaCountsAtOnce checks that a new schema counts immediately, although the server
+// caches schemas: an output that fits only this schema is accepted.
 func TestANewSchemaCountsAtOnce(t *testing.T) {
 	b := newBench(t)
 	b.clock.advance(25 * time.Hour)
@@ -175,9 +175,8 @@ func TestOutputSchemasAndTagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSchemasAreOneHoweverTheyAreWritten checks that a build whose schemas are known can register
-// them again without adding them twice, although the stored schemas have no blanks and different
-// escapes.
+// TestSchemasAreOneHoweverTheyAreWritten checks that a schema that is registered again is not
+// stored twice, although the store has it in another form: without blanks and with other escapes.
 func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 	b := newBench(t)
 	const schema = `{ "type": "string", "description": "<b> & more" }`
