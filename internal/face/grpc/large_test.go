@@ -168,8 +168,9 @@ func TestNoAnswerComesNearTheLimit(t *testing.T) {
 }
 
 // TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain checks responses that are larger than a message,
-// so that the server stores parts of them in blobs. If storing a part fails, a commit or finish
-// must return unavailable, and the repeated call must return the whole response.
+// so that the server stores parts of them in blobs. Storing the first part of each response fails.
+// The commit or finish must then return either the whole response or unavailable, after which the
+// worker repeats the call.
 func TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")
