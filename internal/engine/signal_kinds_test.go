@@ -111,9 +111,8 @@ func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestSchemasOfOlderBuildsCountForADay checks which schemas of older builds of a worker count. A
-// value is accepted if it fits a schema that any build registered within the last 24 hours. Older
-// registrations do not count.
+// TestSchemasOfOlderBuildsCountForADay checks that a value may fit the newest schema of its signal,
+// or one that another build of a worker has registered within the last 24 hours.
 func TestSchemasOfOlderBuildsCountForADay(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

@@ -58,9 +58,9 @@ func TestTwoServersNeverAssignTheSameSeq(t *testing.T) {
 	}
 }
 
-// TestAcceptedInputIsVisibleAtOnce checks that streams send the first events of an execution
-// without delay: its creation and start, its first entry and its first checkpoint, also in a
-// filtered stream. The event about a model call is sent before the first token.
+// TestAcceptedInputIsVisibleAtOnce checks that a filtered stream sends the events about an
+// execution's creation and start, first entry and first checkpoint without delay. The full stream
+// sends the event about a model call before the first token.
 func TestAcceptedInputIsVisibleAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

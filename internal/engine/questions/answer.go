@@ -36,9 +36,9 @@ type AnswerRequest struct {
 	Link *perdure.Hash
 }
 
-// NewVote checks an answer, and reads the stored data that rules.AnswerQuestion needs. The caller
-// must set the field Handover of the returned vote. Errors: invalid_argument, not_found; those of
-// the store.
+// NewVote checks an answer, and reads the stored data that rules.AnswerQuestion needs. The field
+// Handover of the returned vote is not set. Errors: invalid_argument, not_found; those of the
+// store.
 func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*perdure.Question, rules.NewVote, error) {
 	if err := checkAnswer(&r); err != nil {
 		return nil, rules.NewVote{}, err

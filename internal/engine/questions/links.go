@@ -105,7 +105,7 @@ type Linked struct {
 
 // FollowLink returns the question to which the link with the token leads, and the key that answers
 // it. It returns ErrLinkEnded if the link is unknown, has expired or was revoked, if its key was
-// revoked, or if its org is disabled.
+// revoked, if its org is disabled, or if the question was changed, which deletes its links.
 func (s *Questions) FollowLink(ctx context.Context, token string) (*Linked, error) {
 	link, err := s.store.Link(ctx, linkHash(token))
 	if perdure.IsCode(err, perdure.NotFound) {

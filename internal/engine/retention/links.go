@@ -14,8 +14,8 @@ import (
 const sweepStepOfLinks = 500
 
 // SweepLinks deletes the links to questions that have expired. Every command that writes or deletes
-// a link is a command on the link's execution. The sweep and such a command therefore cannot
-// deadlock.
+// a link is a command on the link's execution. The lock of the execution therefore also protects
+// its links.
 func (p *Pruner) SweepLinks(ctx context.Context) error {
 	for {
 		expired, err := p.Store.ExpiredLinks(ctx, p.Store.Now(), sweepStepOfLinks)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Connections tracks the connections to the server by the address of the client. The server closes
-// the channel in Over when it has closed the connection from that address.
+// Connections tracks the connections to the server by the address of the client. The channel of an
+// address in Over is closed when the server has closed the connection from that address.
 type Connections struct {
 	mu   sync.Mutex // guards Over
 	Over map[string]chan struct{}

@@ -40,8 +40,8 @@ func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	return a
 }
 
-// remoteAddress returns the network address from which the server was connected to, or "local" for
-// the unix socket.
+// remoteAddress returns the network address of the other end of the connection. For the unix
+// socket, whose clients have no address, it returns "local".
 func remoteAddress(r *http.Request) string {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
 		return "local"

@@ -32,8 +32,8 @@ func (a *answer) code() int {
 const PieceBytes = 64 << 10
 
 // WriteHeader implements [http.ResponseWriter]. The request keeps its place in the org's share of
-// the processor until the body is encoded. Only for a WebSocket, which has no body, WriteHeader
-// frees the place.
+// the processor until the first Write, because the body is still to be encoded. Only for a
+// WebSocket, which has no body, WriteHeader frees the place.
 func (a *answer) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		a.visit.Leave()

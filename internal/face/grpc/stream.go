@@ -15,7 +15,7 @@ import (
 )
 
 // inFlight is the maximum number of batches of one stream that are appended at the same time. The
-// stream is not read while so many are open.
+// stream is not read while this many are being appended.
 const inFlight = 16
 
 // StreamData appends the batches of events and text that a worker streams. The reply to a refused

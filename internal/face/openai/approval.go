@@ -216,8 +216,8 @@ func (v verdict) refused(err error) error {
 }
 
 // waitAgain follows the response until it ends or the agent waits for a question again. It returns
-// immediately if the agent still waits for the same question, for example because a second key has
-// to vote.
+// immediately if the agent still waits for a question, for example because a second key has to
+// vote.
 func (a *API) waitAgain(ctx context.Context, org string, c *continuation) (*fold, error) {
 	now, err := a.find(ctx, org, c.id(), false)
 	if err == nil {
