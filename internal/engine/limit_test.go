@@ -96,7 +96,7 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 }
 
 // freedPlace schedules two tasks with one concurrency key on two queues. It ends the first task by
-// calling end, and checks that a waiting poll then gets the second task.
+// calling the function `end`, and checks that a waiting poll then gets the second task.
 func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 	one, two := b.started(), b.started()
 	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgReads is a store that counts how often the row of an org is read. Each read takes some time.
+// orgReads is a store that counts reads of orgs. Each read takes some time.
 type orgReads struct {
 	store.Store
 	mu sync.Mutex
@@ -45,8 +45,7 @@ func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 			}
 			time.Sleep(2 * tenants.OrgTTL)
 			synctest.Wait()
-			// One read is in progress when the requests arrive. One further read serves all of
-			// them.
+			// When the requests arrive, one read is in progress. The next read serves all of them.
 			if reads.n > 2*(round+1) {
 				t.Fatalf("%d rounds of 100 requests read the org %d times", round+1, reads.n)
 			}

@@ -125,8 +125,8 @@ func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	}
 }
 
-// TestANewSchemaCountsAtOnce checks that a new schema counts immediately, although the server
-// caches schemas: an output that fits only this schema is accepted.
+// TestANewSchemaCountsAtOnce checks that an output that fits only a schema that was registered a
+// moment ago is accepted, although the server caches the schemas.
 func TestANewSchemaCountsAtOnce(t *testing.T) {
 	b := newBench(t)
 	b.clock.advance(25 * time.Hour)

@@ -31,7 +31,7 @@ func (e *Engine) openQueues(ctx context.Context, org string, queues []string) ([
 	return without(queues, paused), err
 }
 
-// without returns the queues that are not in `paused`.
+// without returns the queues that are not in the map `paused`.
 func without(queues []string, paused map[string]bool) []string {
 	if len(paused) == 0 {
 		return queues

@@ -63,8 +63,8 @@ func TestPauseOfOneQueue(t *testing.T) {
 	}
 }
 
-// TestPauseStopsEagerClaims checks that a worker does not get the tasks that it creates in the
-// reply to its commit if their queue is paused.
+// TestPauseStopsEagerClaims checks that the reply to a commit does not contain claims of the tasks
+// that the commit creates if their queue is paused.
 func TestPauseStopsEagerClaims(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -89,8 +89,9 @@ func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSigna
 	return n
 }
 
-// clientRequest returns the fields that the commands of starts and signals have in common. If `t`
-// is set, the response gets the id that its conversation has reserved. Otherwise its id is new.
+// clientRequest returns the fields that the commands of starts and signals have in common. If the
+// parameter `t` is set, the response gets the id that its conversation has reserved. Otherwise its
+// id is new.
 func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
 	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {

@@ -26,8 +26,8 @@ type round struct {
 	now    perdure.Time
 	since  perdure.Time // only a NotBefore after this time becomes due (store.DueQuery.Since)
 	leases bool         // check leases
-	// reap reports whether the round ends the leases that expired before `now`. A lease that
-	// expires during the round is never ended in it, because the server may have been stopped
+	// reap reports whether the round ends the leases that expired before the time `now`. A lease
+	// that expires during the round is never ended in it, because the server may have been stopped
 	// meanwhile.
 	reap bool
 	// asked is a time. Questions that were asked earlier do not expire in this round. If it is
@@ -144,8 +144,8 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 // handles.
 const sweepStep = 100
 
-// sweep runs the function `decide` for each execution or task that `pick` selects. One command
-// handles at most sweepStep of them, so that other commands can run in between.
+// sweep runs the function `decide` for each execution or task that the parameter `pick` selects.
+// One command handles at most sweepStep of them, so that other commands can run in between.
 func (e *Engine) sweep(ctx context.Context, name string, pick store.Pick, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
 	pick.Limit = sweepStep
 	for {

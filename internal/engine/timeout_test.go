@@ -8,8 +8,8 @@ import (
 )
 
 // keepAlive advances the clock by d while the workers of the execution and the task send
-// heartbeats. If `alive` is true, the heartbeats also report that the code of the task has shown a
-// sign of life.
+// heartbeats. If the parameter `alive` is true, the heartbeats also report that the code of the
+// task has shown a sign of life.
 func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	h.Helper()
 	for step := testLease / 4; d > 0; d -= step {

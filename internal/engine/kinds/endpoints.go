@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// maxNamedEndpoints is the maximum number of model endpoints that the text of an error lists.
+	// maxNamedEndpoints is the maximum number of model endpoints that an error message names.
 	maxNamedEndpoints = 20
-	// AnyQueue stands for a queue whose name is not known, as in a definition. The work may then
-	// run on every queue.
+	// AnyQueue is used in place of a queue's name if the queue is not known, as in a definition:
+	// the work may run on every queue.
 	AnyQueue = ""
 )
 

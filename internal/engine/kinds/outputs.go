@@ -118,9 +118,9 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 	return first
 }
 
-// FitOutput prepares the check of an execution's output. The last element of `all` is the output of
-// the commit. If the commit completes the execution, FitOutput sets that element's function that
-// compares the output with the output schemas of the execution's kind.
+// FitOutput prepares the check of an execution's output. The last element of the parameter `all` is
+// the output of the commit. If the commit completes the execution, FitOutput sets that element's
+// function that compares the output with the output schemas of the execution's kind.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {

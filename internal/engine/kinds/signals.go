@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Signal is what the workers of an agent kind have registered about signals with one name.
+// Signal is what the workers of an agent kind have registered about one signal name.
 type Signal struct {
 	Unexpected bool // the kind has registered signals, but none of this name
 	Any        bool // every value is accepted

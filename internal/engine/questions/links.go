@@ -71,8 +71,8 @@ func (s *Questions) createLink(ctx context.Context, org string, r LinkRequest, a
 func linkHash(token string) perdure.Hash { return sha256.Sum256([]byte(token)) }
 
 // RevokeLinks deletes links to a question on behalf of the actor in ctx: the links of one API key,
-// or all links if `key` is nil. Once RevokeLinks has returned, no vote can use these links. Errors:
-// not_found.
+// or all links if the parameter `key` is nil. Once RevokeLinks has returned, no vote can use these
+// links. Errors: not_found.
 func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
 	q, err := s.store.Question(ctx, org, question)
 	if err != nil {

@@ -74,7 +74,7 @@ func (c *PruneCount) add(p store.Prunable) {
 	c.ByKind[p.Kind] += p.Count
 }
 
-// of returns the field of the report that counts the deleted rows of the kind.
+// of returns a pointer to the field of the report that counts the deleted rows of the kind.
 func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 	switch kind {
 	case store.PruneCheckpoints:

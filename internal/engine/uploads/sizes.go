@@ -32,8 +32,8 @@ func (u *Uploads) Put(ctx context.Context, org string, owner perdure.BlobOwner, 
 	return up.ref, nil
 }
 
-// CheckSize returns the error payload_too_large if `size` exceeds the limit. The parameter `what`
-// names the content in the error.
+// CheckSize returns the error payload_too_large if the parameter `size` exceeds the limit. The
+// parameter `what` names the content in the error.
 func (u *Uploads) CheckSize(what string, size int64) error {
 	if size <= u.limit {
 		return nil

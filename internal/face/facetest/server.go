@@ -207,8 +207,8 @@ func (h *Server) Request(method, path, body string, headers ...string) *http.Req
 	return req
 }
 
-// Want fails the test if the reply does not have the status. It decodes the body into `v`, unless
-// `v` is nil.
+// Want fails the test if the reply has another status. It decodes the body into v, unless v is
+// nil.
 func (r Reply) Want(status int, v any) Reply {
 	r.T.Helper()
 	if r.Status != status {

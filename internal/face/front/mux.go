@@ -10,8 +10,9 @@ import (
 // front has one, and so has each [Tree]. The zero value is ready to use.
 type Mux struct {
 	mux http.ServeMux
-	// actions has the routes below actionsPath, which take precedence over those in `mux`. One
-	// [http.ServeMux] cannot have both: these routes conflict with those of a single execution.
+	// actions has the routes below actionsPath, which take precedence over those in the field
+	// `mux`. One [http.ServeMux] cannot have both: these routes conflict with those of a single
+	// execution.
 	actions  http.ServeMux
 	patterns []string
 }

@@ -96,7 +96,8 @@ func (p *parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {
 	return sendChunks(content, ref.GetLength(), p.chunk)
 }
 
-// sendChunks sends a content in chunks: `length` bytes, or the whole content if `length` is -1.
+// sendChunks sends a content in chunks: `length` bytes, or the whole content if the parameter
+// `length` is -1.
 func sendChunks(content io.Reader, length int64, send func([]byte) error) error {
 	buf := make([]byte, perdure.BlobChunk)
 	sent := int64(0)

@@ -88,7 +88,7 @@ func (s *server) render(w http.ResponseWriter, status int, page view) {
 }
 
 // refuse sends a page that shows a message instead of a question. It sends the header Retry-After
-// if `wait` is not 0.
+// if the parameter `wait` is not 0.
 func (s *server) refuse(w http.ResponseWriter, status int, wait time.Duration, title, message string) {
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds(wait)))

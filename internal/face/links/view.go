@@ -147,8 +147,8 @@ func textOf(value json.RawMessage) string {
 	return b.String()
 }
 
-// addFields adds the form fields for the value of the answer. If `given` is not nil, the fields
-// contain its values.
+// addFields adds the form fields for the value of the answer. If the parameter `given` is not nil,
+// the fields contain its values.
 func (p *view) addFields(q *perdure.Question, given *form) {
 	if !p.TakesValue {
 		return

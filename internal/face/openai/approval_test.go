@@ -21,8 +21,8 @@ const callerHeader = "Test-Caller"
 
 type callerKey struct{}
 
-// asCaller returns a context with the caller that the header names. If `caller` is "", the caller
-// is an admin key.
+// asCaller returns a context with the caller that the header names. If the parameter `caller` is
+// "", the caller is an admin key.
 func asCaller(ctx context.Context, caller string) context.Context {
 	name, role, _ := strings.Cut(caller, "/")
 	v := questions.Voter{Role: perdure.KeyRole(role), Name: name}

@@ -97,9 +97,9 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from yields the items of the conversation after the item `at`, or all items if `at` is empty.
-// Each step yields the items of one response. If `newest` is set, the order is from the newest to
-// the oldest item.
+// from yields the items of the conversation after the item `at`, or all items if the parameter `at`
+// is empty. Each step yields the items of one response. If the parameter `newest` is set, the order
+// is from the newest to the oldest item.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)

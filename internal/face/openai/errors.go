@@ -102,8 +102,8 @@ var codes = map[perdure.Code]struct {
 	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
 }
 
-// ErrorOf creates an Error for an error code of the engine. If `status` is 0, the status is the one
-// that belongs to the code.
+// ErrorOf creates an Error for an error code of the engine. If the parameter `status` is 0, the
+// status is the one that belongs to the code.
 func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
 	e := &Error{Status: status, Type: typeServer, Message: message}
 	name := string(code)

@@ -215,8 +215,8 @@ var parameterCases = map[string]func(w *wired){
 	"frequency_penalty": neutralCase("frequency_penalty", `0.5`, `0`),
 }
 
-// neutralCase returns the test of a parameter that has no effect. The values in `taken` are
-// accepted, and the value `refused` is refused.
+// neutralCase returns the test of a parameter that has no effect. The values in the parameter
+// `taken` are accepted, and the value `refused` is refused.
 func neutralCase(name, refused string, taken ...string) func(w *wired) {
 	return func(w *wired) {
 		w.refuses(name, `"`+name+`":`+refused)

@@ -132,7 +132,8 @@ func (w *wired) sends(model, members string, want map[string]any) object {
 	return o
 }
 
-// passes checks a parameter with every model in `want`, by calling the method `sends`.
+// passes checks a parameter with every model in the parameter `want`, by calling the method
+// `sends`.
 func (w *wired) passes(members string, want map[string]map[string]any) {
 	w.t.Helper()
 	for model, sent := range want {

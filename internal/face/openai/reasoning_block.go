@@ -56,8 +56,8 @@ func (a *API) box(ctx context.Context, org, purpose string) (*sealed.Box, error)
 }
 
 // sealedBlocks are the encrypted blocks of a model's message. Each reasoning part has a block, in
-// `of` by the index of the part. If the message has no readable reasoning part, its only block is
-// `extra`.
+// the field `of` by the index of the part. If the message has no readable reasoning part, its only
+// block is the field `extra`.
 type sealedBlocks struct {
 	of    map[int]string
 	extra string

@@ -81,8 +81,8 @@ func deleted(r store.Response) bool {
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne tries the responses in `rows` in order. It continues the first one after which the
-// execution has not yet continued.
+// goOnWithOne tries the responses in the parameter `rows` in order. It continues the first one
+// after which the execution has not yet continued.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {

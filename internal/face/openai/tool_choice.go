@@ -50,7 +50,7 @@ func parseToolChoice(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// allow sets the tools that are allowed. If `mode` is "", the default mode applies.
+// allow sets the tools that are allowed. If the parameter `mode` is "", the default mode applies.
 func (r *request) allow(mode string, tools []allowedTool) error {
 	if mode == "" {
 		mode = perdure.ToolChoiceAuto

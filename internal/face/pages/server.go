@@ -22,8 +22,8 @@ type server struct {
 const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Register registers the OpenAPI document, the page that shows it, and the files of the web pages.
-// All operations must have been registered before. The files must include index.html. If `files` is
-// nil, the path / redirects to the page that shows the document.
+// All operations must have been registered before. The files must include index.html. If the
+// parameter `files` is nil, the path / redirects to the page that shows the document.
 func Register(a *operation.API, files fs.FS) error {
 	doc, spec, err := a.Document()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // calls returns a function that makes a question ask for the approval of a call of the tool. The
-// functions in `change` can then change the question further.
+// functions in the parameter `change` can then change the question further.
 func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Prompt, n.Details = perdure.QuestionApproval, tool, "", json.RawMessage(arguments)

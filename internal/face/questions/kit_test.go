@@ -55,7 +55,7 @@ func (h *testServer) start(prompt string) asker {
 }
 
 // ask asks a question with details, of the kind "plan", which only the agent knows. The functions
-// in `change` can change the question before.
+// in the parameter `change` can change the question before.
 func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	a.h.T.Helper()
 	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"plan": "` + key + `"}`)}

@@ -42,8 +42,8 @@ func Register(a *operation.API, feeds *questionfeed.Feeds) {
 // idOf parses the id of a question in the path of a request.
 func idOf(in operation.IDInput) (uuid.UUID, error) { return in.Of("question") }
 
-// checkQuery refuses query parameters that are not in `known`, because a misspelt filter must not
-// be ignored.
+// checkQuery refuses query parameters that are not in the parameter `known`, because a misspelt
+// filter must not be ignored.
 func checkQuery(query map[string][]string, known ...string) error {
 	for name := range query {
 		found := false

@@ -123,8 +123,8 @@ func tooLargeToShow() error {
 	return perdure.Errorf(perdure.PayloadTooLarge, "the conversation of the call has over %d MiB and is not shown", maxCallBytes>>20)
 }
 
-// limited yields the entries of `path`. It ends with an error if their contents together exceed
-// maxCallBytes.
+// limited yields the entries of the iterator `path`. It ends with an error if their contents
+// together exceed maxCallBytes.
 func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		bytes := 0
