@@ -152,9 +152,9 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	})
 }
 
-// TestTextsThatCannotBeKeptAreRefused checks on every store that texts with a zero byte or invalid
-// UTF-8 are refused with invalid_argument before the store gets them. Contents are not checked
-// here.
+// TestTextsThatCannotBeKeptAreRefused checks on every store that texts other than contents are
+// refused with invalid_argument if they have a zero byte or invalid UTF-8, before the store gets
+// them.
 func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})

@@ -71,7 +71,7 @@ func (c Content) scanDetails(text io.Reader) error {
 }
 
 // ContentsOf returns the contents of a commit that must be checked. The last one is the output of
-// the outcome.
+// the execution.
 func ContentsOf(c perdure.Commit) []Content {
 	var all []Content
 	for i := range c.Entries {

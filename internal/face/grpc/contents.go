@@ -14,8 +14,8 @@ import (
 )
 
 // window is the maximum number of pieces of one content that the worker may send before the
-// server's reader has read them. It limits the memory of an open request to the constant `window`
-// times 64 KiB.
+// server's reader has read them. It limits the memory of an open request to 1 MiB: 16 pieces of 64
+// KiB.
 const window = 16
 
 // ServeContents lets the engine read the contents that the worker stores, until the worker's stream

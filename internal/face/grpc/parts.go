@@ -66,8 +66,8 @@ func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func()
 }
 
 // withheld reports whether only the execution's worker stores a content, so that the server cannot
-// send it. It cannot be seen from the reference, which stays the same when the execution is
-// promoted and the server stores the content.
+// send it. The reference does not show this: it stays the same when the execution is promoted and
+// the server stores the content.
 func (p *parts) withheld(execution uuid.UUID, m *perdurev1.Content) (bool, error) {
 	ref, err := pbconv.BlobFromProto(m.GetBlob())
 	if err != nil || ref == nil || ref.ID != perdure.ContentID(execution, ref.SHA256) {

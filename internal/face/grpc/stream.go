@@ -130,8 +130,7 @@ func (s *agentService) StreamAgentData(stream perdurev1.AgentDispatch_StreamAgen
 	}
 }
 
-// heldBlocks collects, for each block in a batch, how many bytes of the block the server has
-// stored.
+// heldBlocks collects, for each block that was written, how many bytes of it the server has stored.
 type heldBlocks struct {
 	order  []perdure.BlockKey
 	length map[perdure.BlockKey]int64
