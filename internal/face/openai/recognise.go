@@ -104,9 +104,9 @@ func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p pr
 	return "", nil
 }
 
-// noteEnd stores the history at a response's end, before the client receives the response. It
-// ignores a failure of the store, after which the server only does not recognise the conversation
-// in a later input.
+// noteEnd stores the history at a response's end, before the client receives the response. A
+// failure of the store is ignored: the server then does not recognise the conversation in a later
+// input.
 func (a *API) noteEnd(ctx context.Context, org string, row *store.Response, f *fold) {
 	end := f.end()
 	if end == (store.History{}) || row.History != (store.History{}) {

@@ -144,8 +144,8 @@ func noItem(i readItem) *Error {
 	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
 }
 
-// item returns the stored item to which `i` refers by its id. `i` is an item_reference, or a call
-// of a tool that a worker has run.
+// item returns the stored item to which the item `i` refers by its id. The item `i` is an
+// item_reference, or a call of a tool that a worker has run.
 func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error) {
 	place, ok := placeOf(i.id)
 	if !ok || i.whole && place.prefix != prefixToolCall {
@@ -185,10 +185,10 @@ func (r *references) origin(i readItem) uuid.UUID {
 	return f.items[place.index].entry
 }
 
-// response returns the response to which the item `i` refers. It reads each response only once. A
-// response of a conversation that still exists is always found. Otherwise a deleted response is not
-// found. A response with "store": false is then found only for a call of a tool that a worker has
-// run, because clients never get the complete result of such a call.
+// response returns the response to which the item `i` refers, and reads each response only once. A
+// response of a conversation that still exists is always found. In all other cases, a deleted
+// response is not found, and a response with "store": false is found only for a call of a tool that
+// a worker has run, because clients never get the complete result of such a call.
 func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
 	if f := r.responses[id]; f != nil {
 		return f, nil

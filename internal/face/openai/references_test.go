@@ -218,8 +218,8 @@ func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
 	}
 }
 
-// TestItemIDsWithANegativeIndexAreUnknown checks that an id with a negative index is an unknown id,
-// not a fault of the server.
+// TestItemIDsWithANegativeIndexAreUnknown checks that the error for an id with a negative index is
+// that for an unknown id.
 func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s := newStage(t, says("Hi."))
 	known := s.create(`"input":"x"`).object().Output[0].ID

@@ -13,8 +13,8 @@ import (
 type chain struct {
 	id string
 	// The fields below are set only if the response is a warm-up (see the method `warm`), which has
-	// no execution. `from` is the response from which the warm-up continues, `items` is its input,
-	// and `bytes` is the size of the input's frames.
+	// no execution. The field `from` is the response from which the warm-up continues, `items` is
+	// the warm-up's input, and `bytes` is the size of the input's frames.
 	warm  bool
 	from  origin
 	items []readItem

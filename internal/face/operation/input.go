@@ -17,8 +17,8 @@ type IDInput struct {
 	ID string `path:"id" doc:"The id, a UUID."`
 }
 
-// Of parses the id. The error for a malformed id is that for an unknown id, in which `what` is the
-// kind of the object.
+// Of parses the id. The error for a malformed id is the same as for an unknown id. The parameter
+// `what` names the kind of the object in this error.
 func (i IDInput) Of(what string) (uuid.UUID, error) { return front.ParseID(what, i.ID) }
 
 // PageInput is a part of the input of every list.

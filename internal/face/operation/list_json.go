@@ -14,8 +14,8 @@ const maxKeptBuffer = 1 << 20
 var listBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // encodeList writes v as JSON if v is a list of entries or executions, and reports whether it is
-// one. The output equals the output of encoding/json, except for white space inside contents. It is
-// faster than encoding/json, which scans each encoded item again.
+// one. The output equals the output of encoding/json, except for white space inside contents.
+// encodeList is faster than encoding/json, which scans each encoded item again.
 func encodeList(w io.Writer, v any) (is bool, err error) {
 	switch l := v.(type) {
 	case List[perdure.Entry]:
