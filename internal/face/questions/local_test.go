@@ -101,8 +101,8 @@ func secretPlan() perdure.NewQuestion {
 }
 
 // TestALocalQuestionIsReadThroughItsWorker checks a question of a LOCAL run. While the run's worker
-// is connected, it looks like any other question. Without the worker, its length and hash are shown
-// in place of its content, and it can only be denied.
+// is connected, it looks like any other question. Without the worker, only the length and the hash
+// of its content are shown, and it can only be denied.
 func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
