@@ -22,10 +22,10 @@ func (h *holder) alive(d time.Duration) {
 	h.must(err)
 }
 
-// TestKeyStandsForItsTaskForATime checks how long a task key with a TTL identifies its task. It
-// does so until a checkpoint is made after the task has been over for the TTL. From then on, a task
-// with this key is a new task, with the same id and with all its tries. An attempt of the old task
-// cannot finish the new one.
+// TestKeyStandsForItsTaskForATime checks how long a task key with a TTL identifies its task. The
+// key is free again at the first checkpoint that is made more than the TTL after the end of the
+// task. A task that is then scheduled with the key is a new task: it has the same id, but all its
+// tries are left. An attempt of the old task cannot finish the new task.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -72,7 +72,8 @@ func TestKeyStandsForItsTaskForATime(t *testing.T) {
 }
 
 // TestKeyOutlivesItsTimeUntilACheckpoint checks that an agent that is entered again after 48 hours
-// gets the result of the task with the same key. Only a checkpoint allows a new task with the key.
+// gets the result of the task with the same key. The TTL of the key is over by then, but no
+// checkpoint was made.
 func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// together is a store that blocks commands of one name until a number of them have arrived.
+// together is a store that holds back the commands with the name `name` until all the expected ones
+// have arrived.
 type together struct {
 	store.Store
 	name string
@@ -61,7 +62,8 @@ func TestRegistrationsAtOnceKeepTheProvidersOfAll(t *testing.T) {
 	}
 }
 
-// lateKind is a store that registers a kind just after a read has not found it.
+// lateKind is a store that calls the function `register` immediately after each read of an agent
+// kind.
 type lateKind struct {
 	store.Store
 	register func()
@@ -123,7 +125,7 @@ func TestSchemasReadNoFiles(t *testing.T) {
 			}
 		}
 	}
-	// An older server registered this schema without the check.
+	// A worker registered this schema with an older server, which did not check it.
 	err := new(kinds.Schemas).Check("input", perdure.KindSpec{InputSchema: json.RawMessage(`{"$ref":"file://` + file + `"}`)}, json.RawMessage(`1`))
 	b.wantCode(err, perdure.Internal)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// endless is a reader of zero bytes. The field left is how many bytes are to come, and read how
-// many were read.
+// endless is a reader of zero bytes. The field `left` counts the bytes that are still to be read,
+// and `read` those that were read.
 type endless struct{ left, read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -25,9 +25,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// TestAnUploadIsStoredPieceByPiece checks that the server reads an upload at most one piece ahead
-// of the bytes that are stored, and that no command contains more than a piece. Each command waits
-// until it is on disk. The pieces are therefore so large that 1 MiB needs only 4 commands.
+// TestAnUploadIsStoredPieceByPiece checks that the server stores an upload piece by piece. It never
+// reads more than one piece beyond the bytes that are stored, and no command contains more than one
+// piece. 1 MiB is stored with only 4 commands, because each command waits for the disk.
 func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -84,8 +84,8 @@ func (l *large) PendingSignals(ctx context.Context, execution uuid.UUID, pattern
 }
 
 // TestWorkersElsewhereAreGivenReferences checks that a remote worker gets a reference to the
-// content of a large signal, and that the server does not load the content. A worker in this
-// process gets the content.
+// content of a large signal, and that the server does not load the content. A worker in the process
+// of the server gets the content itself.
 func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// crash makes n leases of the execution expire: that of h, and those of the next n-1 claims.
+// crash makes `n` leases of the execution expire, one after the other: the lease of h, and then
+// that of each of the next claims.
 func (h *holder) crash(n int) {
 	h.Helper()
 	for i := range n {
@@ -169,7 +170,7 @@ func TestParkedGoroutinesAreToldOf(t *testing.T) {
 	}
 }
 
-// looks is a store that counts the sweeps' checks of leases.
+// looks is a store that counts how often sweeps read the leases.
 type looks struct {
 	store.Store
 	n atomic.Int64

@@ -14,7 +14,7 @@ func under(key string, limit int) func(*perdure.TaskOptions) {
 	return func(o *perdure.TaskOptions) { o.ConcurrencyKey, o.ConcurrencyLimit = key, limit }
 }
 
-// eagerly commits tasks and offers free slots for them. It returns the claims in the reply.
+// eagerly commits tasks, and offers to run them at once. It returns the claims in the reply.
 func (h *holder) eagerly(tasks ...perdure.NewTask) []perdure.TaskClaim {
 	h.Helper()
 	return h.commit(func(c *perdure.Commit) {
@@ -70,8 +70,8 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	if next.Lease.TaskID != perdure.TaskID(one.newTask("2").Key) {
 		t.Error("the place went to another than the oldest")
 	}
-	// The end of this task makes room for one other. That is the task that already waits, not a new
-	// one.
+	// The end of this task makes room for one other task: for the one that already waits, not for a
+	// new one.
 	b.finish(done(next, "1"))
 	if got := one.eagerly(one.newTask("5", under("db", 0))); len(got) != 0 {
 		t.Error("a new task passed one that waits for the key")
@@ -96,7 +96,7 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 }
 
 // freedPlace schedules two tasks with one concurrency key on two queues. It ends the first task by
-// calling end, and checks that a waiting poll then gets the second.
+// calling the function `end`, and checks that a waiting poll then gets the second task.
 func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 	one, two := b.started(), b.started()
 	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })

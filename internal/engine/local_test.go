@@ -11,7 +11,8 @@ import (
 )
 
 // TestLocalStaysWithItsHome checks that a LOCAL execution can first be claimed by any worker that
-// has its own store. After that, only the same worker, its home, can claim it.
+// has its own store. After that, only the worker that claimed it first, its home worker, can claim
+// it.
 func TestLocalStaysWithItsHome(t *testing.T) {
 	b := newBench(t)
 	id := b.startLocal()
@@ -39,8 +40,8 @@ func TestLocalStaysWithItsHome(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestLocalIsWokenForItsHome checks that the reply to the end of a task contains the claim of a
-// LOCAL execution only if the worker that stores its contents finishes the task.
+// TestLocalIsWokenForItsHome checks which worker gets the claim of a LOCAL execution in the reply
+// to the end of a task that the execution waits for: only its home worker.
 func TestLocalIsWokenForItsHome(t *testing.T) {
 	for _, home := range []bool{true, false} {
 		k := newKeeper(t)
@@ -61,8 +62,8 @@ func TestLocalIsWokenForItsHome(t *testing.T) {
 }
 
 // TestLocalTasksStayHome checks that tasks of a LOCAL execution are put on the queue of the worker
-// that stores its contents, even if another queue was requested. A commit that another worker sends
-// cannot claim them.
+// that stores its contents, even if another queue was requested. No other worker can claim such a
+// task in the reply to a commit.
 func TestLocalTasksStayHome(t *testing.T) {
 	k := newKeeper(t)
 	eager := perdure.TaskOffer{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
@@ -316,7 +317,8 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 }
 
 // TestLocalInputIsErasedOnceItIsKept checks that at the end of a LOCAL execution the server erases
-// its input only if a worker has claimed it. Otherwise the server has the only copy of the input.
+// the input only if a worker has claimed the execution. Without a claim, the server has the only
+// copy of the input.
 func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	k := newKeeper(t)
 	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))
@@ -338,9 +340,9 @@ func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	}
 }
 
-// TestLocalBlockComesWithItsHash checks that a frame of a LOCAL block without the hash is refused.
-// The server must not compute the hash itself: it would have to store the state of the running
-// hash, which contains the last bytes in clear text.
+// TestLocalBlockComesWithItsHash checks that the server refuses a frame (one write to a block) of a
+// LOCAL execution without the hash of the block. The server must not compute the hash itself: the
+// state of an incomplete hash, which it would have to store, contains the last bytes in clear text.
 func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k := newKeeper(t)
 	replies, err := k.d.Append(t.Context(), []perdure.Frame{agentFrame(k.claim.Lease, "text")})

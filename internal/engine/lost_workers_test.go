@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestWhatAWorkerThatIsGoneHeldIsTakenBack checks that an execution becomes PENDING exactly half a
-// second after its worker's connection was lost.
+// TestWhatAWorkerThatIsGoneHeldIsTakenBack checks that an execution becomes PENDING half a second
+// after its worker's connection was lost, and not earlier.
 func TestWhatAWorkerThatIsGoneHeldIsTakenBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Work is the kind of a claim: an execution or a task.
+// Work says what was claimed: an execution or a task.
 type Work = rules.Work
 
 // Run is an execution as a RunObserver sees it, without contents.
 type Run = rules.ObservedRun
 
-// RunObserver is notified of changes of single executions. As with an Observer, its methods are
-// called after a change is durable, by many goroutines at once, and must not block.
+// RunObserver is notified of changes of single executions. Its methods are called after a change is
+// durable, by many goroutines at once, and must not block.
 type RunObserver interface {
 	// Started reports that an execution was started.
 	Started(Run)
@@ -35,9 +35,9 @@ const (
 // Observer observes executions and tasks. Its methods are called after a change is durable, by many
 // goroutines at once, and must not block.
 type Observer interface {
-	// Claimed reports that a worker claimed an execution or a task. The parameter waited is how
-	// long the work could have been claimed before that. It is 0 for a task that was claimed in the
-	// commit that created it.
+	// Claimed reports that a worker claimed an execution or a task. The parameter `waited` is for
+	// how long the work was ready to be claimed. It is 0 for a task that was claimed in the commit
+	// that created it.
 	Claimed(work Work, queue string, waited time.Duration)
 	// LeaseLost reports that a lease ended because its holder did not renew it in time, or because
 	// the connection to the holder was lost.
@@ -47,7 +47,8 @@ type Observer interface {
 	// Ended reports that an execution has reached a terminal status. The parameter kind is the kind
 	// of its agent.
 	Ended(kind string, status perdure.Status)
-	// Refused reports that the command was refused with the error code.
+	// Refused reports that a command was refused with an error code. The parameter `command` is the
+	// command's name.
 	Refused(command string, code perdure.Code)
 }
 
@@ -88,7 +89,7 @@ func observeRun(to RunObserver, o rules.Observation) {
 }
 
 // refused reports a refused command to the observer. It does not report a command that failed
-// because its caller cancelled it.
+// because its context was cancelled.
 func (e *Engine) refused(c store.Command, err error) {
 	var coded *perdure.Error
 	if e.Observer != nil && errors.As(err, &coded) {

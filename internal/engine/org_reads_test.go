@@ -29,7 +29,7 @@ func (o *orgReads) OrgByID(ctx context.Context, id string) (*perdure.Org, error)
 }
 
 // TestAnOrgIsReadOnceForAllItsRequests checks that 100 concurrent requests of an org read the org's
-// row at most twice when the cached row is too old.
+// row at most twice after the cached row has expired.
 func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// TestADisabledOrgIsNotClaimed checks that the execution of a disabled org is not handed over, and
-// that a waiting poll does not claim it. When the org is enabled again, the poll claims it.
+// TestADisabledOrgIsNotClaimed checks that an execution of a disabled org stays PENDING when a
+// signal wakes it: the signal does not hand it over to a waiting poll, and the poll does not claim
+// it. When the org is enabled again, the poll claims it.
 func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -23,7 +23,8 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		b.e.Logger = slog.New(slog.DiscardHandler)
 		var full atomic.Bool
 		b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {
-			// A command that writes nothing succeeds even on a full disk.
+			// These are the commands of the test that write. A command that writes nothing succeeds
+			// even on a full disk.
 			if full.Load() && (c.Name == "renew" || c.Name == "reap agents") {
 				return storetest.FailBefore
 			}
@@ -66,7 +67,7 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 
 // TestQuestionsExpireAfterAnOutage checks that a question that was asked before the start of a
 // server stays open for rules.ExpiryGrace, so that people can still answer it. A question that was
-// asked after the start expires in its time, even if it was asked before the first sweep.
+// asked after the start expires at its own time, even if it was asked before the first sweep.
 func TestQuestionsExpireAfterAnOutage(t *testing.T) {
 	for name, before := range map[string]bool{"asked before the server was opened": true, "asked before the sweeps begin": false} {
 		t.Run(name, func(t *testing.T) {

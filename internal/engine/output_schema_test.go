@@ -90,9 +90,9 @@ func TestResultsFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestOutputsOfOlderBuildsCountForADay checks that an output may fit the schema that another build
-// of a worker has registered within the last 24 hours, but not an older schema. If such a build
-// registered no schema, every output is accepted.
+// TestOutputsOfOlderBuildsCountForADay checks that an output may fit the newest output schema of
+// its kind, or one that another build of a worker has registered within the last 24 hours. If such
+// a build registered no schema, every output is accepted.
 func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	for name, c := range map[string]struct {
 		older, newer string
@@ -175,9 +175,8 @@ func TestOutputSchemasAndTagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSchemasAreOneHoweverTheyAreWritten checks that a build whose schemas are known can register
-// them again without adding them twice, although the stored schemas have no blanks and different
-// escapes.
+// TestSchemasAreOneHoweverTheyAreWritten checks that a schema that is registered again is not
+// stored twice, although the store has it in another form: without blanks and with other escapes.
 func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 	b := newBench(t)
 	const schema = `{ "type": "string", "description": "<b> & more" }`

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Nothing claims work of a paused queue: not a poll, not a handover, not the commit that creates a
-// task, and not the end of a task. Work that is claimed already continues. Every server reads the
-// paused queues again after a hint, and at least once per second.
+// No work of a paused queue is claimed: not by a poll, and not in the reply to a commit or to the
+// end of a task. Work that was claimed before continues. Every server reads the paused queues again
+// after a hint, and at least once per second.
 
 // PauseQueue pauses a queue of an org. Once PauseQueue has returned, this server claims no more
 // executions and tasks of the queue. Errors: invalid_argument, conflict.
@@ -31,7 +31,7 @@ func (e *Engine) openQueues(ctx context.Context, org string, queues []string) ([
 	return without(queues, paused), err
 }
 
-// without returns the queues that are not in the map paused.
+// without returns the queues that are not in the map `paused`.
 func without(queues []string, paused map[string]bool) []string {
 	if len(paused) == 0 {
 		return queues

@@ -63,8 +63,8 @@ func TestPauseOfOneQueue(t *testing.T) {
 	}
 }
 
-// TestPauseStopsEagerClaims checks that a commit does not claim the tasks that it creates for its
-// own worker if their queue is paused.
+// TestPauseStopsEagerClaims checks that the reply to a commit does not contain claims of the tasks
+// that the commit creates if their queue is paused.
 func TestPauseStopsEagerClaims(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -133,8 +133,8 @@ func TestPauseChecksNames(t *testing.T) {
 	}
 }
 
-// TestWorkersAreRecorded checks the list of workers: their registered data, their claims, and that
-// a heartbeat and an open poll count as seen.
+// TestWorkersAreRecorded checks the list of workers: what they registered, what they have claimed,
+// and when the server last heard of them. A heartbeat and an open poll both count as contact.
 func TestWorkersAreRecorded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

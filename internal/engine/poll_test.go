@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// asked is a store that records Pick.Limit of each command: how many executions or tasks the
-// command may choose.
+// asked is a store that records Pick.Limit of each command, which is the maximum number of
+// executions or tasks that the command may choose.
 type asked struct {
 	store.Store
 	limits []int
@@ -26,8 +26,8 @@ func (a *asked) Do(ctx context.Context, c store.Command) ([]any, error) {
 }
 
 // TestPollsAreBounded checks that a poll or commit that names too many queues or kinds is refused,
-// and that the server claims at most a maximum number for one poll, however many slots it has. This
-// protects the committer, which does all writes.
+// and that the number of claims for one poll is limited, however many free slots the worker offers.
+// This protects the committer, which does all writes.
 func TestPollsAreBounded(t *testing.T) {
 	b := newBench(t)
 	seen := &asked{Store: b.s}

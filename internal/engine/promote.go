@@ -25,8 +25,8 @@ const (
 // REMOTE in one commit. Copied contents are not visible before that commit. Promote can be
 // repeated; it does not copy a content twice. The execution must wait for a signal during the whole
 // call. Errors: not_found, conflict (the text names the condition to wait for), unavailable (the
-// worker is not connected), internal (the worker sent other bytes). Large contents of the returned
-// execution are references.
+// worker is not connected), internal (the worker sent wrong bytes). In the returned execution,
+// large contents are references.
 func (e *Engine) Promote(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	leave, err := e.promotions.enter(ctx, id)
 	if err != nil {

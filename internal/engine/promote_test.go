@@ -15,8 +15,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// told creates a LOCAL execution that waits for a message and has contents of each kind: entry,
-// task, event, block and state. It returns the records that live readers got.
+// told creates a LOCAL execution that waits for a message and has contents of each sort: an entry,
+// a task, an event, a block and a state. It returns the execution's keeper, the id of the task and
+// the records that live readers got.
 func told(t *testing.T) (k *keeper, task uuid.UUID, live []perdure.Record) {
 	t.Helper()
 	k = newKeeper(t)
@@ -111,7 +112,7 @@ func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 }
 
 // TestPromotionGivesWayToASignal checks that Promote fails with conflict if a signal arrives while
-// it copies contents. The execution's worker then gets the signal.
+// Promote copies contents. The execution's worker then gets the signal.
 func TestPromotionGivesWayToASignal(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -129,9 +130,9 @@ func TestPromotionGivesWayToASignal(t *testing.T) {
 	}
 }
 
-// TestPromotionsThatAreRefused checks that Promote succeeds only if the execution waits for a
-// signal, has no running task, and its worker is connected and sends the right bytes. The error
-// names the reason.
+// TestPromotionsThatAreRefused checks the conditions of Promote: the execution waits for a signal
+// and has no running task, and its worker is connected and sends the right bytes. If a condition is
+// not met, the error says which.
 func TestPromotionsThatAreRefused(t *testing.T) {
 	refused := func(k *keeper, code perdure.Code, says string) {
 		t.Helper()
@@ -222,8 +223,8 @@ func TestLargeContentIsPromoted(t *testing.T) {
 }
 
 // TestContentByHash checks that a content of a LOCAL execution can be read by its hash while the
-// execution's worker is connected. Wrong bytes are refused with internal, an unknown hash with
-// not_found.
+// execution's worker is connected. The error is internal if the worker sends wrong bytes, and
+// not_found if the hash is unknown.
 func TestContentByHash(t *testing.T) {
 	k, _, _ := told(t)
 	sum := func(content []byte) perdure.Hash { return sha256.Sum256(content) }
@@ -258,8 +259,9 @@ func TestContentByHash(t *testing.T) {
 	k.wantCode(err, perdure.NotFound)
 }
 
-// TestAwayIsTold checks that Away of a PENDING LOCAL execution names the execution's worker if that
-// worker is not connected, with the time of its last contact if this server knows it.
+// TestAwayIsTold checks Away of a PENDING LOCAL execution. If the execution's worker is not
+// connected, Away names that worker. It also has the time of the worker's last contact, if this
+// server knows that time.
 func TestAwayIsTold(t *testing.T) {
 	k := newKeeper(t)
 	away := func() *perdure.WorkerAway {

@@ -68,8 +68,8 @@ func TestAnExecutionIsKeptForItsPeriod(t *testing.T) {
 	b.execution(running)
 }
 
-// TestTheDefaultKeepsExecutions checks that without a policy an ended execution and its log are not
-// deleted, even after 100 days. Of the execution's checkpoints, only the newest is left.
+// TestTheDefaultKeepsExecutions checks that an ended execution and its log are never deleted
+// without a retention policy. Of the checkpoints, only the newest is kept.
 func TestTheDefaultKeepsExecutions(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -92,8 +92,9 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 }
 
 // TestADefinitionsPolicyIsCopied checks that an execution keeps the retention policy that its
-// definition had at the start, even after the definition was changed and deleted. Each period that
-// the definition's policy sets overrides the same period of the org's policy.
+// definition had at the start, even after the definition was changed and deleted. A period in the
+// definition's policy overrides that of the org's policy. Periods that only the org sets apply as
+// well.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
 	d, err := b.e.Definitions.Create(b.Context(), org, perdure.Definition{
@@ -122,8 +123,8 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b.wantGone(x.ID)
 }
 
-// spy is a store that calls the function before at the beginning of each command. If the function
-// returns an error, the command is not run and returns that error.
+// spy is a store that first calls the function `before` with each command. If `before` returns an
+// error, the command fails with that error and is not run.
 type spy struct {
 	store.Store
 	before func(c store.Command) error
@@ -137,7 +138,7 @@ func (s *spy) Do(ctx context.Context, c store.Command) ([]any, error) {
 }
 
 // TestWritersComeInBetweenTheStepsOfAPrune checks that a large execution is deleted in many small
-// commands, and that a commit between two of them succeeds.
+// commands, and that another execution's commit between two of these commands succeeds.
 func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(800)
@@ -165,8 +166,9 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	}
 }
 
-// TestAPruneThatWasCutOffGoesOn checks a prune that is cut off at one of its commands. Afterwards
-// the execution is complete, or it is invisible and the next sweep deletes its remaining rows.
+// TestAPruneThatWasCutOffGoesOn checks a prune during which the process dies. Afterwards the
+// execution is either complete, or readers do not see it and the next sweep deletes its remaining
+// rows.
 func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {
@@ -231,8 +233,9 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAPruneNeedsAWord checks that a prune is refused if there is neither a policy nor a period, or
-// if it names a status that is not terminal. A prune of another org deletes nothing.
+// TestAPruneNeedsAWord checks that a prune is refused if neither a retention policy nor the request
+// sets a period, or if the request names a status that is not terminal. A prune of another org
+// deletes nothing.
 func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)

@@ -20,8 +20,9 @@ func (k *keeper) putUnchecked(n perdure.NewQuestion) *perdure.Question {
 	return k.stored(perdure.QuestionID(k.id, n.Key))
 }
 
-// TestContentsThatAWorkerHasNotCheckedAreNotShown checks a question of a LOCAL execution whose
-// content would be refused in a REMOTE one. It is not shown, and cannot be approved.
+// TestContentsThatAWorkerHasNotCheckedAreNotShown checks questions of a LOCAL execution with a
+// content that a server would refuse for a REMOTE execution. Such a content is not shown, and the
+// question cannot be approved.
 func TestContentsThatAWorkerHasNotCheckedAreNotShown(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()
@@ -44,8 +45,8 @@ func TestContentsThatAWorkerHasNotCheckedAreNotShown(t *testing.T) {
 	}
 }
 
-// TestContentsOfAPageAreBounded checks that the contents of the questions of a page have a total
-// limit, even if they belong to one execution.
+// TestContentsOfAPageAreBounded checks that the contents that are loaded for one page of questions
+// have a total limit, even if all questions belong to one execution.
 func TestContentsOfAPageAreBounded(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// asks returns a question of kind approval about the details.
+// asks returns a question that asks for the approval of the details.
 func asks(key string, details []byte) perdure.NewQuestion {
 	return perdure.NewQuestion{
 		Key: key, QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "deploy"}, Details: details,
@@ -26,8 +26,8 @@ func (h *holder) byReference(q perdure.NewQuestion) perdure.NewQuestion {
 func largeDetails(n int) []byte { return []byte(`{"x":"` + strings.Repeat("x", n) + `"}`) }
 
 // TestDetailsAreCheckedInPlaceAndByReference checks that details are refused if they are not JSON,
-// or if their hash is not the one that the question states. Inline and uploaded details get the
-// same error, and a refused commit stores nothing.
+// or if the question states another hash than that of the details. Inline and uploaded details get
+// the same error, and a refused commit stores nothing.
 func TestDetailsAreCheckedInPlaceAndByReference(t *testing.T) {
 	other := asks("q", largeDetails(40<<10))
 	other.DetailsSHA256 = perdure.Hash{1}
@@ -65,8 +65,8 @@ func TestDetailsHashIsCheckedBesideAnotherUse(t *testing.T) {
 }
 
 // TestLargeDetailsOfAQuestion checks details that are too large for a row, inline and by reference.
-// Such details are stored once, and a question that is asked again equals the stored question.
-// Details over the size limit of payloads are refused.
+// Such details are stored once. A question that is asked again with the same details is the same
+// question. Details over the size limit of payloads are refused.
 func TestLargeDetailsOfAQuestion(t *testing.T) {
 	b := newBench(t)
 	b.use(b.s, func(c *Config) { c.PayloadLimit = 100 << 10 })

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// withheldQuestion returns a question whose content is only on the worker.
+// withheldQuestion returns the question in the form in which a worker commits it for a LOCAL
+// execution: without the content, which only the worker stores.
 func (k *keeper) withheldQuestion(n perdure.NewQuestion) perdure.NewQuestion {
 	k.Helper()
 	if n.EntryID == nil {
@@ -23,8 +24,8 @@ func (k *keeper) withheldQuestion(n perdure.NewQuestion) perdure.NewQuestion {
 	return n
 }
 
-// marked returns a question of kind approval whose texts all contain the string mark. The function
-// atRest looks for this string in the store's files.
+// marked returns a question of kind approval whose texts contain the constant `mark`. The method
+// atRest looks for this text in the store's files.
 func marked(key string) perdure.NewQuestion {
 	return perdure.NewQuestion{Key: key, Details: quotedObject("details"), QuestionTerms: perdure.QuestionTerms{
 		Kind: perdure.QuestionApproval, Subject: "bash", Prompt: mark, Edit: perdure.EditClient,
@@ -47,9 +48,9 @@ func (b *bench) stored(id uuid.UUID) *perdure.Question {
 	return q
 }
 
-// TestTheModeSaysWhereAQuestionIs checks that a LOCAL execution can only ask by reference, and a
-// REMOTE one only inline. If a question with the same key is stored, the stored reference
-// determines whether the two are the same.
+// TestTheModeSaysWhereAQuestionIs checks that a LOCAL execution can ask questions only by reference
+// to their content, and a REMOTE execution only with inline content. A repeated question of a LOCAL
+// execution is recognised by the reference.
 func TestTheModeSaysWhereAQuestionIs(t *testing.T) {
 	k := newKeeper(t)
 	byValue := marked("q")
@@ -94,8 +95,9 @@ func TestTheModeSaysWhereAQuestionIs(t *testing.T) {
 }
 
 // TestAnswersOfLocalExecutionsAreErased checks when the server erases the texts and values that
-// people have written: once the worker has stored them, when the question ends without an answer,
-// and at the end of the execution. The log and the audit log never contain them.
+// people have written: when the worker has stored them, when the question ends without an answer,
+// and at the end of the execution. The log of the execution and the audit log never contain these
+// texts and values.
 func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()
@@ -163,8 +165,9 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 }
 
 // TestTheGateOfALocalExecution checks that an approval permits one task whose input has the
-// approved hash. Whether a rule permits a task is left to the worker. A task whose clearance names
-// neither an approval nor a rule is refused.
+// approved hash. The worker, not the server, decides whether a rule permits a task. The server
+// refuses a task whose clearance (its statement why it may run) names neither an approval nor a
+// rule.
 func TestTheGateOfALocalExecution(t *testing.T) {
 	b := newBench(t)
 	ask := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient}}
@@ -226,9 +229,9 @@ func TestTheGateOfALocalExecution(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatMisstatesAQuestion checks a question whose stated hashes are not those of the
-// content that people see. It can be denied but not approved. Content that the worker changes after
-// the question was asked is not shown.
+// TestAWorkerThatMisstatesAQuestion checks a question of a LOCAL execution with other hashes than
+// its content has. The question can be denied but not approved. If the worker changes a content
+// after it has asked, the content is not shown.
 func TestAWorkerThatMisstatesAQuestion(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

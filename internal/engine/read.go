@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Read returns a reader of the store that adds what only this server's memory has: the newest
-// content of LOCAL executions, and whether their workers are connected.
+// Read returns a reader of the store. The reader adds what is only in the memory of this server:
+// the newest contents of LOCAL executions, and whether their workers are connected.
 func (e *Engine) Read() store.Reader { return reader{e.Store, e} }
 
 type reader struct {
@@ -42,7 +42,7 @@ func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFil
 	return page, err
 }
 
-// filterTexts are the strings of an execution filter, under the names that clients use.
+// filterTexts are the texts in an execution filter that a client chooses, with their JSON names.
 type filterTexts struct {
 	Kind     string            `json:"kind"`
 	Query    string            `json:"q"`
@@ -62,8 +62,8 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 	return records, head, nil
 }
 
-// join fills in the missing contents of records of a LOCAL execution, from the copies in memory. It
-// reports whether memory had a copy of each missing content.
+// join adds to the records of a LOCAL execution the contents that are still in memory. It reports
+// whether all missing contents were there.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true
 	for i := range records {

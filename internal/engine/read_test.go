@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// heldStore is a store that commits an append of frames, but returns only after release is closed.
+// heldStore is a store that holds back the result of an append to a block: the append is durable,
+// but returns only after the channel `release` is closed.
 type heldStore struct {
 	store.Store
 	durable, release chan struct{}
@@ -34,8 +35,8 @@ func (s *heldStore) Log(ctx context.Context, execution uuid.UUID, after int64, l
 }
 
 // TestReaderWaitsForWhatIsShown checks a reader that reads a record of a LOCAL execution before the
-// append has returned. The reader waits for the record's content, or until the reader's context
-// ends.
+// append has returned. The reader waits until the record's content is in memory, or until the
+// reader's context ends.
 func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	k := newKeeper(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -61,7 +62,8 @@ func TestReaderWaitsForWhatIsShown(t *testing.T) {
 }
 
 // TestClaimOfAnotherHomeIsRefused checks that only the worker that stores the contents of a LOCAL
-// execution can claim it. Before its first claim, any worker with a store can claim it.
+// execution can claim it. An execution that was never claimed can be claimed by any worker that has
+// its own store.
 func TestClaimOfAnotherHomeIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	home := k.worker

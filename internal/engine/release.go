@@ -9,8 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// release ends the leases that a worker returns. It ignores a lease that is no longer valid,
-// because the worker then has no claim to return.
+// release ends the leases that a worker returns. It ignores leases that are no longer valid.
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
 	if len(r.Discarded) > 0 {
 		e.keepers.Discarded(r.WorkerID, r.Discarded)
@@ -38,8 +37,8 @@ func (e *Engine) release(ctx context.Context, org string, r perdure.Release) err
 	return nil
 }
 
-// returnEmbedded ends all leases of the workers inside the server process that owned the data
-// directory before. The caller has the directory's lock, so that process has ended.
+// returnEmbedded ends the leases of workers that ran inside an earlier server process on the data
+// directory. The caller has the directory's lock, so that process has ended.
 func (e *Engine) returnEmbedded(ctx context.Context) error {
 	for {
 		decisions, err := e.do(ctx, store.Command{

@@ -13,8 +13,8 @@ import (
 
 // heartbeat renews all leases of a worker. Each renewal is a separate command, so that one refused
 // or failed renewal does not delay the others; the committer puts them into one transaction. The
-// reply to a renewal that failed is Unknown. heartbeat returns an error only if a part failed and
-// either no part succeeded or ctx has ended.
+// reply to a renewal that failed is Unknown. heartbeat returns an error only if all renewals
+// failed, or if some failed and ctx has ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	reply := perdure.HeartbeatReply{
 		Agents: make([]perdure.AgentHeartbeatReply, len(h.Agents)),
@@ -64,9 +64,9 @@ type beat struct {
 	err  error // the last error of a part
 }
 
-// part runs the function do in the background as one part of the heartbeat. If do fails, part calls
-// the function unknown. The time limit of do is a quarter of a lease, so that one blocked part does
-// not delay the reply about the others for too long.
+// part runs the function `do` in the background as one part of the heartbeat, and calls the
+// function `unknown` if `do` fails. A quarter of a lease is the time limit for `do`, so that one
+// blocked part cannot delay the reply for too long.
 func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
 	b.group.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)
@@ -102,9 +102,8 @@ func keepAll(states []perdure.ParkedState) {
 	}
 }
 
-// noteRefusal records that the store refused a renewal, if err means that the store was
-// unavailable. The sweep loop then gives workers time to renew their leases before it ends expired
-// ones.
+// noteRefusal is called with the error of a renewal. If the store was unavailable, the sweep loop
+// waits until workers had time to renew their leases, before it ends expired leases.
 func (e *Engine) noteRefusal(err error) {
 	if perdure.IsCode(err, perdure.Unavailable) {
 		e.refusedRenewal.Store(true)
@@ -138,9 +137,8 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHea
 // parkedAtOnce is the maximum number of goroutines whose executions one query compares.
 const parkedAtOnce = 1000
 
-// parkedStates sets the states of the goroutines that a worker keeps. One query finds the
-// executions that have changed since the worker's last commit to them. Only the rows of these
-// executions are read.
+// parkedStates sets the states of the parked goroutines of a worker. One query finds the executions
+// that others have changed since the worker's last commit, and only these are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.ParkedExecution, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
@@ -161,9 +159,9 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 	})
 }
 
-// parkedState reports what the worker should do with the goroutine of a suspended execution. It
-// should discard the goroutine if another claim has committed since, or if the execution has ended
-// or does not exist, and keep it otherwise.
+// parkedState reports what the worker should do with the goroutine of a suspended execution. The
+// worker should discard the goroutine if the execution has ended or does not exist, or if another
+// claim has committed since the goroutine parked. Otherwise it should keep it.
 func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.ParkedExecution) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {

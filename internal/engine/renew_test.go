@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// stubborn is a store that fails the commands with the given names for one execution. If the field
-// err is nil, the commands block instead.
+// stubborn is a store in which the commands with some names fail for one execution. If the field
+// `err` is nil, these commands block instead.
 type stubborn struct {
 	store.Store
 	names     []string
@@ -90,9 +90,9 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks a heartbeat that reports a kept goroutine
-// whose execution the server cannot read. The reply about the goroutine is ParkedKeep, and the
-// worker's leases are renewed.
+// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks a heartbeat that reports a parked
+// goroutine while the server cannot read its execution. The reply tells the worker to keep the
+// goroutine (ParkedKeep), and the worker's leases are renewed.
 func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	b := newBench(t)
 	one, parked := b.started(), b.started()
@@ -108,9 +108,9 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
-// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change which worker is
-// recorded as the keeper of a goroutine while the store cannot be read, because the execution may
-// belong to another org.
+// TestNothingNewIsBelievedOfWhatCannotBeRead checks heartbeats while the store cannot be read. The
+// server then does not record another worker as the one that has parked a goroutine, because the
+// execution may belong to another org.
 func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
 	parked, running := b.started(), b.started()
@@ -136,15 +136,15 @@ func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// unreadable is a reader whose reads from one snapshot fail.
+// unreadable is a reader on which Together, which reads from one snapshot, fails.
 type unreadable struct{ store.ClaimReader }
 
 func (*unreadable) Together(context.Context, func(store.ClaimReader) error) error {
 	return perdure.Errorf(perdure.Unavailable, "planned")
 }
 
-// TestParkedGoroutinesAreAskedAboutTogether checks that a heartbeat checks all kept goroutines with
-// one query, and reads only the executions that have changed or are unknown.
+// TestParkedGoroutinesAreAskedAboutTogether checks that a heartbeat checks all parked goroutines
+// with one query, and reads only the executions that have changed or are unknown.
 func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 	b := newBench(t)
 	var h perdure.Heartbeat

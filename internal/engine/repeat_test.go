@@ -9,8 +9,8 @@ import (
 )
 
 // TestRepeatedCommitBringsNoClaimThatIsLost checks that the reply to a repeated commit does not
-// contain the claim of an attempt that was lost in the meantime. With that claim, the worker would
-// run the tool after the model was told that the call was interrupted.
+// contain the claim of an attempt that was lost in the meantime. With this claim, the worker would
+// run the tool, although the model has been told that the call was interrupted.
 func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// responsesOf returns one letter for each event in the log of the execution, in order. Events with
-// the same response id have the same letter; "-" means no response id.
+// responsesOf returns one letter for each event in the log of the execution, in order. The letter
+// stands for the response id of the event; "-" means no response id.
 func (b *bench) responsesOf(id uuid.UUID) string {
 	b.Helper()
 	letters := map[string]string{"": "-"}
@@ -83,9 +83,9 @@ func TestOnlyInputsBeginResponses(t *testing.T) {
 	}
 }
 
-// TestSteeringJoinsTheResponse checks that a message that arrives during a response has its own
-// response id. The entry of the message and the end of the execution belong to the response that
-// was running.
+// TestSteeringJoinsTheResponse checks a message that arrives during a response. The signal of the
+// message has its own response id. The entry of the message and the end of the execution belong to
+// the response that was running.
 func TestSteeringJoinsTheResponse(t *testing.T) {
 	b, h, _, running := second(t)
 	b.signal(h.id, perdure.UserMessage, "s2")
@@ -184,8 +184,8 @@ func (b *bench) cancel(id uuid.UUID) {
 }
 
 // TestClosingResultsBelongToTheResponse checks the results that the server appends at the end of an
-// execution for tool calls without a result. These results belong to the response of the calls, and
-// have their own message ids.
+// execution for tool calls without a result. These results belong to the same response as the
+// calls, and have new message ids.
 func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	b, h, _, second := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -211,8 +211,8 @@ func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersAreNotStored checks that placeholder ids of responses and messages that workers
-// send are replaced in entries, tasks, events and blocks.
+// TestPlaceholdersAreNotStored checks that the server replaces the placeholder ids of responses and
+// messages that a worker sends in entries, tasks, events and blocks.
 func TestPlaceholdersAreNotStored(t *testing.T) {
 	const fake = "__fake_id__"
 	place := perdure.Place{ResponseID: fake, MessageID: fake, TurnID: "turn_0"}

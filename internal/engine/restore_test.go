@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// restored returns two claims of one execution that have the same fence and commit number. The
-// first claim commits a suspend, and then the store is restored from an older backup. The second
-// claim is made after that, so the store knows only the second one.
+// restored returns two claims of one execution that have the same fence and commit number. After
+// the commit of the first claim, the store is restored from a backup that is older than that claim,
+// and the second claim is made. So the store knows only the second claim.
 func restored(b *bench) (lost, now *holder) {
 	b.Helper()
 	b.start()
@@ -34,15 +34,15 @@ func restored(b *bench) (lost, now *holder) {
 	return lost, now
 }
 
-// at returns the last commit of the holder, which identifies the state of a goroutine that has
-// parked after it.
+// at returns the number of the holder's last commit. It identifies the state of a goroutine that
+// parked after that commit.
 func (h *holder) at() perdure.CommitNumber {
 	return perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number, ClaimID: h.claim.Lease.ClaimID}
 }
 
 // TestAGoroutineFromBeforeARestoreIsNotGoneOnWith checks that a goroutine that parked before a
-// restore of the store is not used. After a restore, fences and commit numbers repeat. The
-// goroutine's numbers therefore equal those of the current commit; only the claim id differs.
+// restore of the store is not continued. After a restore, fences and commit numbers repeat, so
+// those of the goroutine can equal the current ones. Only the claim id differs.
 func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
 	t.Run("a heartbeat has it dropped", func(t *testing.T) {
 		b := newBench(t)

@@ -24,10 +24,11 @@ type SignalRequest struct {
 	// Turn, if set, replaces Value. Only the Responses endpoint sets it.
 	Turn *Turn
 	ID   string
-	// Head, if set, must be the last response of the execution, which must wait for its user.
-	// Otherwise the error is conflict and the signal is not stored.
+	// Head, if set, is a condition: it must be the id of the execution's last response, and the
+	// execution must wait for its user. Otherwise the signal is not stored, and the error is
+	// conflict.
 	Head string
-	// Response is set if a client of the Responses API asked for a response.
+	// Response is set if a client of the Responses API requested a response.
 	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. Starts and signals of an org share one set of keys.
@@ -88,8 +89,9 @@ func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSigna
 	return n
 }
 
-// clientRequest returns the fields that the commands of starts and signals have in common. The
-// response gets the id that the conversation t has reserved for it; if t is nil, the id is new.
+// clientRequest returns the fields that the commands of starts and signals have in common. If the
+// parameter `t` is set, the response gets the id that its conversation has reserved. Otherwise its
+// id is new.
 func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
 	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {

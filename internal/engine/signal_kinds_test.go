@@ -66,8 +66,8 @@ func TestSignalValuesFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestKindsWithoutSignalsAcceptAll checks that every signal name is expected by a kind that
-// registers no signals. Every kind also expects the signals that the server defines.
+// TestKindsWithoutSignalsAcceptAll checks that a kind that registers no signals accepts every
+// signal name as expected. Every kind also expects the signals that the server defines.
 func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -82,8 +82,8 @@ func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	}
 }
 
-// TestSignalsOfTheBuiltInAgent checks that a name that the built-in agent does not take is stored and
-// answered as unexpected, like a typo.
+// TestSignalsOfTheBuiltInAgent checks a signal with a name that the built-in agent does not know,
+// such as a typo. The signal is stored, and the reply says that it is unexpected.
 func TestSignalsOfTheBuiltInAgent(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}})
@@ -98,7 +98,7 @@ func TestSignalsOfTheBuiltInAgent(t *testing.T) {
 }
 
 // TestARepeatedSignalIsNotComparedAgain checks that a repeat returns the stored signal, although
-// the signal's value fits no registered schema any more.
+// the value no longer fits a registered schema.
 func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -111,8 +111,8 @@ func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestSchemasOfOlderBuildsCountForADay checks that a value may fit the schema that a worker of
-// another build has registered within the last 24 hours, but not an older schema.
+// TestSchemasOfOlderBuildsCountForADay checks that a value may fit the newest schema of its signal,
+// or one that another build of a worker has registered within the last 24 hours.
 func TestSchemasOfOlderBuildsCountForADay(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

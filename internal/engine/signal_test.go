@@ -26,8 +26,8 @@ func wantIDs(t *testing.T, what string, got []perdure.Signal, want ...string) {
 	}
 }
 
-// TestTwoSignalsOfOneName checks that two signals with one name are stored as two signals, and that
-// a checkpoint consumes only the taken one.
+// TestTwoSignalsOfOneName checks that two signals with one name are stored separately, and that a
+// checkpoint consumes only the one that a commit has taken.
 func TestTwoSignalsOfOneName(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -45,9 +45,9 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 	wantIDs(t, "the signals", reply.Signals, "s2")
 }
 
-// TestSignalSurvivesACrash checks that a signal is pending until a commit takes it. Until a
-// checkpoint consumes the signals, each new claim contains those that were taken, in the order of
-// the takes, and separately those that are pending.
+// TestSignalSurvivesACrash checks that a signal is pending until a commit takes it. Each new claim
+// contains two lists: the signals that were taken but not yet consumed by a checkpoint, in the
+// order of the takes, and the pending signals.
 func TestSignalSurvivesACrash(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -64,7 +64,7 @@ func TestSignalSurvivesACrash(t *testing.T) {
 	wantIDs(t, "the signals given again", h.claim.Again, "s2", "s1")
 	wantIDs(t, "the signals", h.claim.Signals, "s3")
 
-	// A repeated take changes nothing, and the checkpoint consumes the signals.
+	// The signals are already taken, so this commit changes nothing. The checkpoint consumes them.
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s2", "s1"} })
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 	h = takeover(h)
@@ -76,8 +76,9 @@ func TestSignalSurvivesACrash(t *testing.T) {
 	}
 }
 
-// TestCompleteWaitsForPendingSignals checks that a commit with OutcomeComplete does not end the
-// execution while a signal with a name in Unless is pending. The reply contains the signal.
+// TestCompleteWaitsForPendingSignals checks a commit that completes the execution unless a signal
+// with one of some names is pending (Outcome.Unless). If there is such a signal, the execution does
+// not end, and the reply contains the signal.
 func TestCompleteWaitsForPendingSignals(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -91,8 +92,8 @@ func TestCompleteWaitsForPendingSignals(t *testing.T) {
 	if x := b.wantStatus(h.id, perdure.StatusRunning); x.Output != nil {
 		t.Errorf("the output %s was stored", x.Output)
 	}
-	// A commit that takes the signal may end the execution; a signal with another name does not
-	// prevent the end.
+	// A commit that takes the signal ends the execution. A pending signal with another name does
+	// not prevent that.
 	if reply = h.commit(func(c *perdure.Commit) { completing("m")(c); c.Take = []string{"s1"} }); reply.Ended != perdure.StatusCompleted {
 		t.Fatalf("it did not end: %+v", reply)
 	}

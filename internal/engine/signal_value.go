@@ -12,10 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/engine/uploads"
 )
 
-// Turn is the input of the Responses endpoint to an execution of the react agent: messages of any
-// role, and the settings of the response that they begin. It is stored as the value of a
-// userMessage signal. The value of a signal that a client sends must not contain the members of a
-// Turn.
+// Turn is a request to the Responses endpoint, as an execution of the react agent gets it: messages
+// of any role, and the settings of the response that they begin. It is stored as the value of a
+// userMessage signal. A client cannot send a signal whose value has the members of a Turn.
 type Turn struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	// Settings, if set, replaces the settings in the execution's input.
@@ -30,7 +29,7 @@ type UserMessageValue struct {
 	Turn
 }
 
-// encodeTurn sets the request's value to its encoded Turn.
+// encodeTurn sets the request's value to the JSON of its Turn.
 func (e *Engine) encodeTurn(r *SignalRequest) error {
 	if r.Name != perdure.UserMessage || r.Value != nil {
 		return perdure.FieldErrorf("turn", "stands in place of the value of a %s", perdure.UserMessage)
@@ -94,8 +93,8 @@ type checkedValue struct {
 	misfit error // the value fits none of the schemas of its signal
 }
 
-// checkValue checks the value of a signal against the signal's registered schemas. If the value is
-// an uploaded content, checkValue reads it.
+// checkValue checks the value of a signal against the signal's registered schemas. If the value was
+// uploaded, checkValue reads the uploaded content.
 func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, known kinds.Signal) (checkedValue, error) {
 	if r.Ref == nil && known.Check != nil {
 		return checkedValue{}, known.Check(r.Value)
@@ -107,8 +106,8 @@ func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID
 }
 
 // checkReferenced reads the uploaded content that replaces a signal's value, and checks it like a
-// value. It returns no error for a missing or incomplete content: rules.Signal refuses such a
-// signal, unless it is a repeat.
+// value. It accepts a missing or incomplete content, because rules.Signal refuses such a signal
+// later, unless the signal is a repeat.
 func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, known kinds.Signal) (seen checkedValue, err error) {
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {
 		return seen, err

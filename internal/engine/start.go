@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// StartRequest is a request for a new execution. If a field is nil or "", the definition's value
-// applies if DefinitionID is set, and otherwise the default.
+// StartRequest is a request for a new execution. For a field that is nil or "", the definition's
+// value applies, or the default if DefinitionID is not set.
 type StartRequest struct {
 	Kind            string
 	DefinitionID    *uuid.UUID
@@ -39,7 +39,7 @@ type StartRequest struct {
 	PersistenceMode perdure.PersistenceMode
 	Traceparent     string
 	// Messages, From and Turns are for the react agent. Messages replaces UserPrompt and Parts.
-	// From is the entry of another execution after which the conversation continues. Turns contains
+	// From is an entry of another execution: the conversation continues after it. Turns contains
 	// the settings of the model calls.
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
@@ -47,7 +47,7 @@ type StartRequest struct {
 	// Approvals is the start's own policy about tool calls, or about tasks of an agent that is not
 	// the react agent. It can only be stricter than the definition's policy.
 	Approvals perdure.ApprovalPolicy
-	// Response is set if a client of the Responses API asked for a response.
+	// Response is set if a client of the Responses API requested a response.
 	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. A repeat of the request returns the execution that the first one
@@ -58,7 +58,7 @@ type StartRequest struct {
 	Conversation *rules.ConversationTurn
 }
 
-// Start creates an execution, which counts against the limits of the API key in ctx. Errors:
+// Start creates an execution. It is subject to the limits of the API key in ctx. Errors:
 // invalid_argument, not_found (definition), idempotency_key_reused, payload_too_large,
 // rate_limited.
 func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
@@ -125,8 +125,8 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	}, nil
 }
 
-// checkPlacing checks queue, workspace and metadata. It sets their defaults, and the default of the
-// persistence mode.
+// checkPlacing checks queue, workspace and metadata. It sets the defaults of these fields and of
+// the persistence mode.
 func checkPlacing(r *StartRequest) error {
 	if err := checkStartTexts(r); err != nil {
 		return err
@@ -172,9 +172,10 @@ func checkStartTexts(r *StartRequest) error {
 	return validate.Metadata(r.Metadata)
 }
 
-// inputOf returns the execution's input and the gate (see Freeze) of its policies about tool calls.
-// For the react agent, the input is a copy of its configuration, which later changes do not affect.
-// For an agent of another kind, it is the caller's input, which is compared with the kind's schema.
+// inputOf returns the execution's input, and the gate of its policies about tool calls (see
+// questions.Questions.Freeze). The input of the react agent contains a copy of the whole
+// configuration. The input of another agent is the one in the request, and must fit the schema of
+// its kind.
 func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, *perdure.Gate, error) {
 	var d *perdure.Definition
 	if r.DefinitionID != nil {
@@ -200,8 +201,9 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	return r.Input, gate, err
 }
 
-// reactInput returns the input of an execution of the react agent, and the gate (see Freeze) of its
-// policies about tool calls. The parameter d is the execution's definition; nil if it has none.
+// reactInput returns the input of an execution of the react agent, and the gate of its policies
+// about tool calls (see questions.Questions.Freeze). The parameter `d` is the execution's
+// definition, or nil.
 func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec, d *perdure.Definition, policies perdure.Approvals) (json.RawMessage, *perdure.Gate, error) {
 	if len(r.Input) > 0 && string(r.Input) != "null" {
 		return nil, nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
@@ -232,9 +234,8 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	return raw, gate, err
 }
 
-// overlay applies the request to the parameter in, which is the input from the definition: each
-// field that the request sets replaces that of the input. The configs of models are merged member
-// by member.
+// overlay applies the request to the input that was made from the definition: each field that the
+// request sets replaces the definition's. The configs of models are merged member by member.
 func overlay(in *perdure.ReactInput, r StartRequest) {
 	in.UserPrompt, in.Parts, in.OneShot = r.UserPrompt, r.Parts, r.OneShot
 	if r.SystemPrompt != nil {
@@ -272,8 +273,8 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	return definitions.CheckAgentConfig(in.Config)
 }
 
-// checkTools checks that the names of the server's tools and the client's tools differ, because a
-// model gets both.
+// checkTools checks that no two tools have the same name. A model gets the server's tools and the
+// client's tools together.
 func checkTools(in perdure.ReactInput) error {
 	names := slices.Clone(in.Tools)
 	for _, t := range in.ClientTools {

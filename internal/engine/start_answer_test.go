@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// TestAStartAnswersWithTheStoredRow checks that a start returns the stored row without reading it.
+// TestAStartAnswersWithTheStoredRow checks that a start returns the execution as it is stored,
+// without reading it from the store.
 func TestAStartAnswersWithTheStoredRow(t *testing.T) {
 	large := json.RawMessage(`"` + strings.Repeat("x", perdure.InlineLimit+1) + `"`)
 	prompt := "hello"

@@ -14,7 +14,7 @@ import (
 )
 
 // kindReads is a store that counts reads of kinds. If the channels are set, the first read of a
-// single kind closes begun, and then waits until release is closed.
+// single kind closes the channel `begun`, and then waits until the channel `release` is closed.
 type kindReads struct {
 	store.Store
 	mu             sync.Mutex
@@ -39,8 +39,8 @@ func (k *kindReads) Kinds(ctx context.Context, org string) ([]store.Kind, error)
 	return k.Store.Kinds(ctx, org)
 }
 
-// TestAStartReadsItsKindAlone checks that a start reads only its own kind. Only the error for an
-// unknown kind reads the other kinds, because it names them.
+// TestAStartReadsItsKindAlone checks that a start reads only its own kind. If the kind is unknown,
+// it also reads the other kinds, whose names are part of the error.
 func TestAStartReadsItsKindAlone(t *testing.T) {
 	b := newBench(t)
 	reads := &kindReads{Store: b.s}
@@ -60,7 +60,7 @@ func TestAStartReadsItsKindAlone(t *testing.T) {
 }
 
 // TestStartsAtOnceShareTheReadOfTheirKind checks 50 starts that arrive while another start reads
-// their kind. They share one further read, which begins after that one.
+// their kind. One further read, which begins after the first read has ended, serves all 50.
 func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {
@@ -86,9 +86,9 @@ func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	})
 }
 
-// TestStartsAreCheckedByWhatAnotherServerRegistered checks that starts immediately use a
-// registration that a worker made on another server, for a new kind and for a kind that was used
-// before.
+// TestStartsAreCheckedByWhatAnotherServerRegistered checks that a start uses the newest
+// registration of its kind, even if a worker made the registration on another server a moment ago.
+// The kind is new, or was used before.
 func TestStartsAreCheckedByWhatAnotherServerRegistered(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		other := New(Config{Store: p.s, Lease: testLease}).Dispatch(org, false)

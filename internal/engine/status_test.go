@@ -31,8 +31,8 @@ func (b *bench) lifecycle(id uuid.UUID) []string {
 	return all
 }
 
-// TestEveryTransitionIsAnEvent checks that the log contains an event for each change of the status.
-// It checks five ways in which an execution can end.
+// TestEveryTransitionIsAnEvent checks that the log contains an event for each change of the status,
+// for five ways in which an execution can end.
 func TestEveryTransitionIsAnEvent(t *testing.T) {
 	begun := []string{
 		"agent.created PENDING", "agent.started RUNNING", "agent.waiting WAITING", "agent.resumed RUNNING",
@@ -83,8 +83,8 @@ func TestSignalsAreAcceptedUntilTheEnd(t *testing.T) {
 	b.wantCode(err, perdure.ExecutionEnded)
 }
 
-// TestLeaseWithoutAClaimHoldsNothing checks that a lease without a claim id is refused, even if the
-// execution has no claim id either.
+// TestLeaseWithoutAClaimHoldsNothing checks that a lease without a claim id is refused, even for an
+// execution that is not claimed and therefore has no claim id.
 func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -110,7 +110,7 @@ func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 }
 
 // TestTimerIsPunctual checks that a timer wakes an execution within 100 ms after its due time on an
-// idle server. One execution suspends before the server's loop begins, one after.
+// idle server. One execution suspends before the server's loop (Run) begins, and one afterwards.
 func TestTimerIsPunctual(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &bench{T: t, worker: uuid.New()}
@@ -184,8 +184,8 @@ func TestRenewalsGoFirst(t *testing.T) {
 	}
 }
 
-// TestDefaults checks the defaults of lease, payload limit and cancel grace, which docs/ and the
-// help of the flags name.
+// TestDefaults checks the defaults of lease, payload limit and cancel grace, which are documented
+// in docs/ and in the help of the flags.
 func TestDefaults(t *testing.T) {
 	b := newBench(t)
 	b.e = New(Config{Store: b.s})

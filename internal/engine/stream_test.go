@@ -34,7 +34,7 @@ func (s source) wantHeld(want int64, f perdure.Frame) {
 	}
 }
 
-// text returns the text of each block, keyed by the seq of the block.
+// text returns the text of each block, by the seq of the block.
 func (s source) text() map[int64]string {
 	s.Helper()
 	blocks := map[int64]string{}
@@ -156,9 +156,9 @@ func TestBlocksClose(t *testing.T) {
 	s.wantClosed("9 bytes done", "8 bytes truncated")
 }
 
-// TestFinishWaitsForItsBlocks checks that the end of a task is refused with conflict if it reports
-// more bytes of a block than are stored. Once the missing bytes are stored, the end of the task is
-// accepted.
+// TestFinishWaitsForItsBlocks checks that a worker can finish a task only when all bytes of the
+// task's blocks are stored. If the finish reports a longer block than the store has, the error is
+// conflict.
 func TestFinishWaitsForItsBlocks(t *testing.T) {
 	h, s := newSource(t)
 	s.wantHeld(3, s.frame(0, 0, "one"))
@@ -184,7 +184,7 @@ func (s source) whole(block int64, t perdure.EventType, text string) perdure.Fra
 	return f
 }
 
-// again contains ways to end an attempt after which the task runs again. fails contains those after
+// again contains ways in which an attempt ends and its task runs again. fails contains ways in
 // which the task fails.
 var (
 	again = map[string]func(*holder, source){
@@ -216,8 +216,8 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 }
 
 // TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks the blocks that an attempt had closed
-// before it failed, such as thinking. These blocks are superseded if the task runs again, but not
-// if the task has ended.
+// before it failed, such as thinking. These blocks are superseded (marked as no longer valid) if
+// the task runs again, but not if the task has ended.
 func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	said := func(s source) {
 		arguments, output := s.whole(1, perdure.EventData, `{"a":1}`), s.whole(2, perdure.EventTerminal, "out")
@@ -249,7 +249,7 @@ func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 }
 
 // TestLostAttemptKeepsItsOutputAlone checks a task that ends because its worker was lost. The
-// task's blocks of thinking are superseded, but not its terminal output.
+// task's thinking is superseded, but its terminal output is kept.
 func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
 	output := s.whole(1, perdure.EventTerminal, "out")

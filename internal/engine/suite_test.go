@@ -10,19 +10,19 @@ import (
 
 // The tests of this file run on every kind of store.
 
-// TestRandomCommandsFollowTheRules checks that the engine behaves like the model of the rules for
-// random commands of several workers and clients, with jumps of the clock.
+// TestRandomCommandsFollowTheRules compares the engine with a model of the rules. Several workers
+// and clients send random commands, and the clock jumps.
 func TestRandomCommandsFollowTheRules(t *testing.T) { opentest.Each(t, enginetest.Random) }
 
-// TestLocalQuestionsFollowTheRules checks that questions of a LOCAL execution behave like the model
-// of the rules for random commands, while the worker that has their contents connects and
-// disconnects.
+// TestLocalQuestionsFollowTheRules compares the questions of a LOCAL execution with a model of the
+// rules. The commands are random, and the worker that has the contents of the questions connects
+// and disconnects.
 func TestLocalQuestionsFollowTheRules(t *testing.T) {
 	opentest.Each(t, enginetest.RandomLocalQuestions)
 }
 
-// TestHistoriesAreLinearizable checks that some sequential order explains the results of concurrent
-// claims, commits, releases, signals, cancels and reads.
+// TestHistoriesAreLinearizable checks that concurrent claims, commits, releases, signals, cancels
+// and reads are linearizable: their results are possible in some sequential order.
 func TestHistoriesAreLinearizable(t *testing.T) { opentest.Each(t, enginetest.Linearizable) }
 
 // TestTenWorkersClaimOneAgent checks that exactly one of ten concurrent polls claims an execution.
@@ -31,7 +31,7 @@ func TestTenWorkersClaimOneAgent(t *testing.T) {
 }
 
 // TestTenConsumersFiveSignals checks that ten competing workers take each of five signals of an
-// execution once, in the order sent.
+// execution once, in the order in which they were sent.
 func TestTenConsumersFiveSignals(t *testing.T) {
 	opentest.Each(t, enginetest.TenConsumersFiveSignals)
 }

@@ -13,28 +13,30 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Sweep runs one round of the method Run. Unlike Run, it also ends leases directly after an outage
-// of the server. It is for programs that control the clock, such as tests.
+// Sweep runs one round of Run, for programs that control the clock, such as tests. Unlike Run, it
+// ends expired leases even directly after an outage of the server.
 func (e *Engine) Sweep(ctx context.Context) error {
 	_, _, err := e.round(ctx, round{now: e.Store.Now(), leases: true, reap: true})
 	return err
 }
 
-// round contains the parameters of one check of everything that depends on time.
+// round contains the parameters of one round of the sweep loop, which handles everything that is
+// due.
 type round struct {
 	now    perdure.Time
 	since  perdure.Time // only a NotBefore after this time becomes due (store.DueQuery.Since)
 	leases bool         // check leases
-	// reap reports whether to end the leases that had expired at the time now. A lease that expires
-	// later in the round, for example in a stall of the server, is not ended.
+	// reap reports whether the round ends the leases that expired before the time `now`. A lease
+	// that expires during the round is never ended in it, because the server may have been stopped
+	// meanwhile.
 	reap bool
-	// asked is the earliest creation time of questions that may expire: older questions stay open.
-	// If it is zero, all questions may expire.
+	// asked is a time. Questions that were asked earlier do not expire in this round. If it is
+	// zero, all questions may expire.
 	asked perdure.Time
 }
 
-// round handles everything that is due. The result next is the time when the next item is due, and
-// lease is the time when the first remaining lease ends. A zero time is unknown.
+// round handles everything that is due. It returns two times: `next`, when the next item is due,
+// and `lease`, when the first remaining lease ends. A time is zero if it is unknown.
 func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, err error) {
 	due, err := e.Store.Due(ctx, store.DueQuery{Since: r.since, Leases: r.leases})
 	if err != nil {
@@ -47,8 +49,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	errs := []error{
 		err,
 		e.Store.Tidy(ctx),
-		// An outage of the store does not delay the end of these leases, because the workers were
-		// connected after the outage.
+		// These leases are ended even after an outage of the store: their workers were connected to
+		// this server after it.
 		e.endLostLeases(ctx, r.now),
 	}
 	e.keepers.Sweep(r.now.Add(-e.Lease))
@@ -65,8 +67,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
-// no such item. An item that is due already could not be handled in this round. It does not count,
-// because the next regular round handles it. Only a timer that is due already counts.
+// no such item. Items that are due already could not be handled in this round. The next round
+// handles them at its regular time, so nextOf ignores them, except timers.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{
@@ -138,11 +140,12 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 	return did, errors.Join(errs...)
 }
 
-// sweepStep is the maximum number of executions or tasks that one command of a sweep handles.
+// sweepStep is the maximum number of executions or tasks that one command of the sweep loop
+// handles.
 const sweepStep = 100
 
-// sweep runs the function decide for all executions and tasks that pick selects, in commands of at
-// most sweepStep of them, so that other commands can run between them.
+// sweep runs the function `decide` for each execution or task that the parameter `pick` selects.
+// One command handles at most sweepStep of them, so that other commands can run in between.
 func (e *Engine) sweep(ctx context.Context, name string, pick store.Pick, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
 	pick.Limit = sweepStep
 	for {

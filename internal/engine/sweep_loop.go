@@ -12,13 +12,13 @@ import (
 
 const (
 	// stall is the maximum normal delay of a round of sweeps. After a longer delay, the server or
-	// its machine may have been stopped, and workers could not renew their leases. The server then
-	// ends no leases for the duration of a lease.
+	// its machine may have been stopped, so that workers could not renew their leases. The loop
+	// then ends no leases for the duration of a lease.
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
-	// outage is the delay of a round of sweeps after which the server assumes that people could not
-	// answer questions meanwhile.
+	// outage is the delay of a round of sweeps after which the server treats the pause as an
+	// outage, in which people could not answer questions.
 	outage = time.Minute
 )
 
@@ -46,8 +46,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		if now.Sub(last.Time) > stall || e.refusedRenewal.Swap(false) {
 			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
-		// Items that became due during the previous round are checked once more, because the clock
-		// of a transaction may be slightly behind the clock of the loop.
+		// A transaction's clock may be slightly behind the clock of the loop. So an item can become
+		// due in a time that the previous round has already checked, and this time is checked
+		// again.
 		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet), asked: expiring(back, now)}
 		next, lease, err := e.round(ctx, r)
 		if err != nil && ctx.Err() == nil {
@@ -66,10 +67,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// expiring returns the earliest creation time of questions that may expire now: older questions
-// stay open. The parameter back is the time since which the server can accept answers again. During
-// rules.ExpiryGrace after that time, expiring returns back. After that, it returns zero, and all
-// questions may expire.
+// expiring returns the creation time from which on questions may expire now; older questions stay
+// open. The parameter `back` is the time at which the server could last take answers again. Until
+// rules.ExpiryGrace after `back`, the result is `back`. Then it is zero, so that all questions may
+// expire.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back
@@ -77,10 +78,9 @@ func expiring(back, now perdure.Time) perdure.Time {
 	return perdure.Time{}
 }
 
-// untilLease returns the time until leases must be checked again. The parameter first is the time
-// when the first lease ends. The result is at most a third of a lease. A lease that begins or is
-// renewed in the meantime therefore does not end before the check, even if another server uses
-// shorter leases.
+// untilLease returns the time until leases must be checked again. The parameter `first` is the time
+// when the first lease ends. The result is at most a third of a lease, because leases that begin
+// before the check may end earlier than `first` if another server uses shorter leases.
 func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	most := e.Lease / 3
 	if first.IsZero() {
@@ -89,8 +89,8 @@ func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	return min(first.Sub(e.Store.Now().Time), most)
 }
 
-// until returns the pause of the sweep loop. It lasts until the time next, at which the next item
-// is due, but at least minRest and at most sweep.
+// until returns the pause of the sweep loop before the next item is due, which is at the time
+// `next`. The pause is at least minRest and at most sweep.
 func (e *Engine) until(next perdure.Time) time.Duration {
 	if next.IsZero() {
 		return sweep

@@ -10,8 +10,8 @@ import (
 )
 
 // firstEnded returns the first page of the tasks and steps that have ended since the newest
-// checkpoint. An agent's function asks for these when it is entered again. firstEnded returns nil
-// if no worker has committed to the execution.
+// checkpoint. A function that is entered again gets their results from this page. firstEnded
+// returns nil if no worker has committed to the execution.
 func firstEnded(ctx context.Context, refs store.ClaimReader, x *perdure.Execution, newest *perdure.Checkpoint) (*perdure.EndedPage, error) {
 	if rules.LastCommit(x) == (perdure.CommitNumber{}) {
 		return nil, nil

@@ -34,7 +34,8 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 	if n := b.count(h.id, perdure.EventTaskScheduled); n != 1 {
 		t.Errorf("%d tasks, want 1", n)
 	}
-	// Inputs with equal canonical JSON are the same task, unless their instances differ.
+	// Tasks whose inputs have the same canonical JSON are the same task, unless their Instance
+	// differs.
 	h.commit(func(c *perdure.Commit) {
 		c.Tasks = []perdure.NewTask{
 			h.newTask(`{"b":1,"a":2}`), h.newTask(`{"a": 2, "b": 1.0}`),
@@ -47,7 +48,8 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 }
 
 // TestTaskKeyIsTheExecutions checks that the same task key identifies different tasks in two
-// executions, and that one execution cannot finish, cancel or wait for a task of the other.
+// executions, and that one execution cannot finish, cancel or wait for a task of the other
+// execution.
 func TestTaskKeyIsTheExecutions(t *testing.T) {
 	b := newBench(t)
 	mine := func(o *perdure.TaskOptions) { o.Key = "mine" }
@@ -62,7 +64,7 @@ func TestTaskKeyIsTheExecutions(t *testing.T) {
 	if got := b.task(two.id, id2).Status; got != perdure.TaskRunning {
 		t.Errorf("the other execution's task is %s", got)
 	}
-	// The id of a task is looked up together with its execution.
+	// A task is looked up by its id and its execution together.
 	c2.Lease.ExecutionID = one.id
 	_, err := b.d.FinishTask(t.Context(), done(c2, `"x"`))
 	b.wantCode(err, perdure.NotFound)
@@ -113,7 +115,7 @@ func TestFinishDeliveredTwice(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// Once the claim has ended, the reply to a repeated finish no longer contains the claim.
+	// After the claim has ended, the reply to a repeated finish does not contain the claim.
 	next := &holder{bench: b, claim: *first.Claim, id: h.id}
 	next.suspend(perdure.WaitSignal("x"))
 	if third := b.finish(f); third.Claim != nil {

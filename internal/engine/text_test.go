@@ -76,7 +76,7 @@ func (p *place) release(a perdure.AgentRelease) {
 	p.clock.advance(2 * maxPause) // after the pause of the crash guard
 }
 
-// schedule schedules a task, suspends the execution until the task ends, and claims the task.
+// schedule schedules a task and claims it. The execution suspends until the task ends.
 func (p *place) schedule(l perdure.Lease, o perdure.TaskOptions) perdure.TaskLease {
 	p.Helper()
 	key := perdure.CallerTaskKey(l.ExecutionID, "work", "k")
@@ -99,9 +99,9 @@ func (p *place) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// TestErrorsOfAnyWordsEndWhatTheyEnd checks on every store that the end of an execution, step or
-// task is stored even if its error contains a zero byte or invalid UTF-8. The character U+FFFD
-// replaces such bytes.
+// TestErrorsOfAnyWordsEndWhatTheyEnd checks on every store that an execution, step or task can end
+// with an error whose text contains a zero byte or invalid UTF-8. U+FFFD replaces such bytes in the
+// stored text.
 func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	const said, kept = "exit status 2: \x00 \xff.", "exit status 2: \uFFFD \uFFFD."
 	failure := &perdure.TaskError{Code: "bad\x00code", Message: said}
@@ -152,8 +152,9 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	})
 }
 
-// TestTextsThatCannotBeKeptAreRefused checks on every store that a zero byte or invalid UTF-8 in a
-// text that is not a content is refused with invalid_argument, before the store gets it.
+// TestTextsThatCannotBeKeptAreRefused checks on every store that texts other than contents are
+// refused with invalid_argument if they have a zero byte or invalid UTF-8, before the store gets
+// them.
 func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})
@@ -249,8 +250,8 @@ func (p *place) tryList(f store.ExecutionFilter) error {
 }
 
 // everyText checks that a zero byte is refused in each text of a request. For each text, it calls
-// the function ask once, with a request that has a zero byte only in this text. Texts of errors and
-// of blocks are exceptions, in which zero bytes are accepted.
+// the function `ask` with a request that has a zero byte only in this text. In the texts of errors
+// and of blocks, zero bytes are accepted. The parameter `want` is the number of the other texts.
 func (p *place) everyText(what string, want int, request any, ask func(any) error) {
 	p.Helper()
 	t := reflect.TypeOf(request).Elem()
@@ -276,8 +277,8 @@ func (p *place) everyText(what string, want int, request any, ask func(any) erro
 }
 
 // textPaths returns the path to each string in the type t. An element of a path is the index of a
-// field, or -1 for the first element of a slice or the target of a pointer. The parameter at is the
-// path to t itself.
+// field, or -1 for the first element of a slice or the target of a pointer. The parameter `at` is
+// the path to `t` itself.
 func textPaths(t reflect.Type, at []int, depth int) [][]int {
 	if depth > 6 {
 		return nil // a wait contains waits, so the recursion must end
@@ -318,7 +319,7 @@ func setText(v reflect.Value, path []int, text string) (name string) {
 	return name
 }
 
-// TestContentsSayAnyCharacter checks on every store that contents with an escaped zero byte are
+// TestContentsSayAnyCharacter checks on every store that contents with the JSON escape \u0000 are
 // returned unchanged.
 func TestContentsSayAnyCharacter(t *testing.T) {
 	zero := json.RawMessage(`{"a":"x\u0000y","b":"\\u0000"}`)

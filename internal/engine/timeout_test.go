@@ -8,8 +8,8 @@ import (
 )
 
 // keepAlive advances the clock by d while the workers of the execution and the task send
-// heartbeats. If the parameter alive is true, the heartbeats report a sign of life of the task's
-// code.
+// heartbeats. If the parameter `alive` is true, the heartbeats also report that the code of the
+// task has shown a sign of life.
 func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	h.Helper()
 	for step := testLease / 4; d > 0; d -= step {
@@ -23,8 +23,8 @@ func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 }
 
 // TestSilentAttemptTimesOut checks when the server ends an attempt whose code shows no sign of
-// life: after its heartbeat timeout and the grace after that. A heartbeat of the worker without a
-// sign of life of the code does not count.
+// life: after the heartbeat timeout of the task and a grace period. Heartbeats that the worker
+// sends without a sign of life of the code do not prevent that.
 func TestSilentAttemptTimesOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -86,8 +86,8 @@ func TestAttemptTimeoutIsGuarded(t *testing.T) {
 	b.claim() // and it woke the execution that waited for it
 }
 
-// TestBackoffCountsTries checks that lost and released attempts do not increase the pause before a
-// retry.
+// TestBackoffCountsTries checks that only failed attempts increase the pause before the next one.
+// Lost and released attempts do not.
 func TestBackoffCountsTries(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -17,8 +17,8 @@ func dueOf(t *testing.T, x *perdure.Execution) perdure.Time {
 	return due
 }
 
-// TestTimerByDuration checks when a timer that is given by its duration is due: that duration after
-// the first wait with the timer's name, by the store's clock.
+// TestTimerByDuration checks the due time of a timer that is set by a duration. The duration begins
+// at the first wait with the timer's name, by the store's clock.
 func TestTimerByDuration(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -28,8 +28,8 @@ func TestTimerByDuration(t *testing.T) {
 	if due := dueOf(t, x); !due.Equal(asked.Add(time.Hour).Time) || x.Wait.Any[1].After != 0 || x.Wait.Any[1].Name != "" {
 		t.Fatalf("it is due at %s, asked for at %s; the wait is %+v", due, asked, x.Wait)
 	}
-	// The execution wakes, and its function is entered again half an hour later. The timer with the
-	// same name keeps its due time. For a timer with another name, the duration begins now.
+	// Half an hour later, a signal wakes the execution, and its function is entered again. The
+	// timer with the same name keeps its due time. A timer with another name begins now.
 	b.clock.advance(30 * time.Minute)
 	b.signal(h.id, "s", "s1")
 	h = b.claim()
@@ -50,7 +50,7 @@ func TestTimerByDuration(t *testing.T) {
 }
 
 // TestMetTimerIsTold checks the reply to a suspend whose wait is already met. The reply contains
-// the wait with the met condition marked, and the time of the commit.
+// the wait, in which the met condition is marked, and the time of the commit.
 func TestMetTimerIsTold(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -67,8 +67,9 @@ func TestMetTimerIsTold(t *testing.T) {
 	}
 }
 
-// TestOutcomesAreKeptUntilTheCheckpoint checks that the recorded outcome of a wait is stored until
-// the next checkpoint. A second outcome does not replace it, and the wait's due times are deleted.
+// TestOutcomesAreKeptUntilTheCheckpoint checks that the outcome of a wait that an agent has
+// recorded is stored until the next checkpoint. A second outcome does not replace it. The due times
+// of the wait's timers are deleted.
 func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -111,8 +112,9 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	}
 }
 
-// TestUnfitWorkerGivesBack checks that an execution that unfit workers release gets a pause from
-// the second release on, and fails at the tenth with the worker's message.
+// TestUnfitWorkerGivesBack checks an execution that workers release because they cannot run it.
+// From the second release on there is a pause before the next claim. At the tenth release the
+// execution fails with the worker's message.
 func TestUnfitWorkerGivesBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

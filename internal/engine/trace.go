@@ -13,8 +13,8 @@ import (
 )
 
 // startCommit begins the span of a command as a child of the request's span. The span covers the
-// time in the committer's queue and the transaction. There is no span if tracing is off or the
-// command does not come from a request.
+// time in the committer's queue and the transaction. Without tracing, or for a command that no
+// request has caused, there is no span.
 func startCommit(ctx context.Context, c store.Command) (context.Context, func(error)) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -36,8 +36,8 @@ func startCommit(ctx context.Context, c store.Command) (context.Context, func(er
 	}
 }
 
-// ownTraceparent returns the traceparent of the span that this process has started for a request;
-// "" if there is none.
+// ownTraceparent returns the traceparent of the span that this process has started for a request,
+// or "" without such a span.
 func ownTraceparent(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); !span.IsValid() || span.IsRemote() {
 		return ""

@@ -32,8 +32,8 @@ func (h *holder) step(ref *perdure.BlobRef) error {
 }
 
 // TestAnUploadIsCheckedAsItComes checks that a commit does not read an uploaded result that was
-// found to be valid JSON during its upload. It reads an invalid result once, and refuses it. With
-// Config.Plain the commit reads every result once.
+// found to be valid JSON during its upload. An invalid result is read again once, and refused. With
+// Config.Plain, nothing is checked during uploads, so the commit reads each result once.
 func TestAnUploadIsCheckedAsItComes(t *testing.T) {
 	long, err := json.Marshal(strings.Repeat("x", 1<<19))
 	if err != nil {
@@ -69,8 +69,8 @@ func TestAnUploadIsCheckedAsItComes(t *testing.T) {
 }
 
 // TestAClientsUploadIsNotTakenAsChecked checks that a commit reads a content that a client uploaded
-// (PutContent). Different rules apply to uploads of clients, so their check during the upload is
-// not sufficient for a commit.
+// (PutContent). Uploads of clients have other rules than contents of commits, so the check during
+// such an upload is not sufficient.
 func TestAClientsUploadIsNotTakenAsChecked(t *testing.T) {
 	h := newBench(t).started()
 	reads := &blobReads{Store: h.s}

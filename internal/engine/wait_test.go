@@ -9,7 +9,8 @@ import (
 )
 
 // TestTaskThatEndsWhileRunningIsNotLost checks a wait for a task that has ended while the execution
-// was RUNNING. The suspend returns the task's result, and does not suspend the execution.
+// was RUNNING. The commit with this wait returns the task's result, and does not suspend the
+// execution.
 func TestTaskThatEndsWhileRunningIsNotLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -75,9 +76,9 @@ func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestAnyWaitWithAFailedTaskDoesNotSpin checks a wait for the success of any of two tasks. A failed
-// task does not meet the wait, whether it failed before or after the suspend. The success of the
-// other task meets the wait.
+// TestAnyWaitWithAFailedTaskDoesNotSpin checks a wait that is met when any of two tasks succeeds.
+// The failure of one task does not meet it, whether before or after the suspend. The success of the
+// other task does.
 func TestAnyWaitWithAFailedTaskDoesNotSpin(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

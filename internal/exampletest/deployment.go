@@ -29,8 +29,8 @@ type Deployment struct {
 	stop []func() // called in reverse order
 }
 
-// Open starts a server and a worker. setup registers the worker's agents and tasks. Open panics if
-// something fails, because an Example has no other way to fail.
+// Open starts a server and a worker. The function `setup` registers the worker's agents and tasks.
+// Open panics if something fails, because an Example has no other way to fail.
 func Open(setup func(w *worker.Worker)) *Deployment {
 	dir := must(os.MkdirTemp("", "perdure-example-"))
 	logger := slog.New(slog.DiscardHandler)
@@ -49,7 +49,7 @@ func Open(setup func(w *worker.Worker)) *Deployment {
 	return h
 }
 
-// AddWorker starts a further worker. setup registers its agents and tasks.
+// AddWorker starts a further worker. The function `setup` registers its agents and tasks.
 func (h *Deployment) AddWorker(c worker.Config, setup func(w *worker.Worker)) *worker.Worker {
 	c.Dispatch, c.Logger = h.Server.Dispatch(perdure.DefaultOrg), slog.New(slog.DiscardHandler)
 	w := worker.New(c)
@@ -59,7 +59,7 @@ func (h *Deployment) AddWorker(c worker.Config, setup func(w *worker.Worker)) *w
 	return w
 }
 
-// run calls do in the background until Close.
+// run calls the function `do` in the background until Close.
 func (h *Deployment) run(do func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

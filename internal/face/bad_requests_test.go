@@ -20,10 +20,10 @@ type streamsConfig = face.Config
 func writeSoon(c *face.Config) { c.WriteTimeout = 2 * time.Second }
 func pingSoon(c *face.Config)  { c.PingEvery = 50 * time.Millisecond }
 
-// aftermath checks how the server answers a cursor. A cursor that cannot be parsed must get 400
-// with the name of its field. A stream from any other cursor must have one of three results: 204 at
-// the last position, a reset followed by the whole log, or the log's end without a reset. The page
-// of events must contain a reset if the stream does.
+// aftermath checks how the server answers a cursor. For a text that is not a cursor, the status
+// must be 400, with the name of the field. For any other cursor, the stream must be one of three:
+// status 204 if the cursor is at the end, a reset followed by the whole log, or the last events of
+// the log. The page of events must contain a reset exactly if the stream does.
 func (h *testServer) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
 	h.T.Helper()
 	path := h.Path(id, "/stream/consolidated")
@@ -90,8 +90,8 @@ func TestBrokenCursors(t *testing.T) {
 	}
 }
 
-// TestCursorOfAnotherExecution checks that a cursor of another execution gets a reset with the
-// reason epoch on event streams and pages. A WebSocket reports it as stale.
+// TestCursorOfAnotherExecution checks a cursor of another execution. Event streams and pages begin
+// with a reset, whose reason is "epoch". A WebSocket reports the cursor as stale.
 func TestCursorOfAnotherExecution(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -116,9 +116,9 @@ func TestCursorOfAnotherExecution(t *testing.T) {
 	}
 }
 
-// TestAbsurdLimits checks that limits and positions that are out of range or not numbers are
-// refused with invalid_argument. Over HTTP, the error names the field. A position far past the end
-// of the log gets a reset.
+// TestAbsurdLimits checks limits and positions that are out of range or not numbers. They are
+// refused with invalid_argument, and over HTTP the error names the field. A valid position far past
+// the end of the log causes a reset.
 func TestAbsurdLimits(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -162,7 +162,7 @@ func TestAbsurdLimits(t *testing.T) {
 }
 
 // TestWebSocketBinaryFrame checks that a binary frame, and a text frame that is not JSON, get the
-// error invalid_argument. The socket stays usable.
+// error invalid_argument. The WebSocket stays usable.
 func TestWebSocketBinaryFrame(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -182,8 +182,8 @@ func TestWebSocketBinaryFrame(t *testing.T) {
 	c.Load(`{}`)
 }
 
-// TestWrongOrigin checks that a server with a list of hosts refuses requests and WebSockets from
-// pages of other origins, and the execution stays unchanged.
+// TestWrongOrigin checks a server that is configured with a list of hosts. It refuses requests and
+// WebSockets of web pages with another origin, and the execution stays unchanged.
 func TestWrongOrigin(t *testing.T) {
 	dev := open(t, func(c *face.Config) { c.Hosts = []string{"127.0.0.1", "localhost"} })
 	x := dev.Start("")

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// refer uploads a value, and sends a signal that refers to the upload.
+// refer uploads a value, and sends a signal with a reference to this value.
 func (h *testServer) refer(x uuid.UUID, name, value string) reply {
 	h.T.Helper()
 	var c struct{ BlobID uuid.UUID }
@@ -79,7 +79,7 @@ func manyParts(n int) string {
 }
 
 // TestPartsOfAMessageAreBounded checks the maximum number of parts of a message: in a start, in a
-// signal and in an uploaded value. Signals that are no messages may have more.
+// signal and in an uploaded value. Other signals than messages may have more parts.
 func TestPartsOfAMessageAreBounded(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -8,7 +8,8 @@ import (
 )
 
 // TestCompactionConfig checks that invalid settings of the compaction are refused in starts and
-// definitions. If a start and its definition both have settings, they are merged member by member.
+// definitions. If a start and its definition both have such settings, the two are merged member by
+// member.
 func TestCompactionConfig(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/agent-executions", "/agent-definitions"} {
@@ -31,8 +32,8 @@ func TestCompactionConfig(t *testing.T) {
 	}
 }
 
-// bodyWith returns the body of the request that starts an execution or, depending on the path,
-// creates a definition. compaction is the JSON of the settings.
+// bodyWith returns the body of a request to `path`, which starts an execution or creates a
+// definition. The parameter `compaction` is the JSON of the settings of the compaction.
 func bodyWith(path, compaction string) string {
 	first := `"userPrompt":"hi"`
 	if path == "/agent-definitions" {

@@ -59,8 +59,8 @@ func TestCompactSendsASignal(t *testing.T) {
 	h.Call("POST", h.Path(uuid.New(), "/compact"), "").Problem(404, perdure.NotFound, "")
 }
 
-// TestCompactNeedsAReactAgent checks that a request to compact an execution of another agent than
-// react is refused. The error names the kind of the agent.
+// TestCompactNeedsAReactAgent checks that a request for a compaction is refused if the execution is
+// not of the react agent. The error names the kind of the agent.
 func TestCompactNeedsAReactAgent(t *testing.T) {
 	h := open(t)
 	var x perdure.Execution
@@ -89,8 +89,8 @@ func TestCompactIsSentOncePerKey(t *testing.T) {
 	h.Call("POST", h.Path(other.ID, "/compact"), `{"instructions":"a"}`, "Idempotency-Key", "k").Problem(422, perdure.IdempotencyKeyReused, "")
 }
 
-// TestCompactSignalsAreChecked checks that the signal that asks for a compaction is checked like
-// the request for a compaction. Its value is in the request or was uploaded before.
+// TestCompactSignalsAreChecked checks that the signal that requests a compaction is checked like a
+// request to .../compact, whether its value is in the request or was uploaded before.
 func TestCompactSignalsAreChecked(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -159,8 +159,8 @@ func (c contextBody) texts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// converse appends n questions of the user, each with its answer. The first pair has the number in
-// the parameter from.
+// converse appends n questions of the user, each with its answer. The pairs are numbered, beginning
+// with `from`.
 func converse(r *run, from, n int) (entries []perdure.Entry) {
 	for i := range n {
 		entries = append(entries, r.Say(facetest.UserText(fmt.Sprint("q", from+i))), r.Say(facetest.AssistantText(fmt.Sprint("a", from+i))))
@@ -168,9 +168,9 @@ func converse(r *run, from, n int) (entries []perdure.Entry) {
 	return entries
 }
 
-// TestContextIsWhatTheModelSees checks the context of a conversation. Before a compaction it is all
-// entries. After one it is the pinned entries, the summary, the entries that the compaction keeps,
-// and the later entries.
+// TestContextIsWhatTheModelSees checks the context of a conversation. Before a compaction, it has
+// all entries. After a compaction, it has the pinned entries, the summary, the entries that the
+// compaction keeps, and the later entries.
 func TestContextIsWhatTheModelSees(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -204,7 +204,7 @@ func TestContextIsWhatTheModelSees(t *testing.T) {
 	}
 }
 
-// TestContextComesInPages checks that all pages together are the context as it was when the first
+// TestContextComesInPages checks that the pages together are the context at the time when the first
 // page was read.
 func TestContextComesInPages(t *testing.T) {
 	h := open(t)

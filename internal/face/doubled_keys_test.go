@@ -7,7 +7,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestDoubledKeysAreRefused checks that bodies with a duplicate key are refused by four operations.
+// TestDoubledKeysAreRefused checks that four operations refuse a body in which a key occurs twice.
 // The error names the key.
 func TestDoubledKeysAreRefused(t *testing.T) {
 	h := open(t)

@@ -23,8 +23,7 @@ import (
 	"github.com/perdure/perdure/internal/questionfeed"
 )
 
-// Config configures the API. Engine and Log are required; the zero value of every other field
-// works.
+// Config configures the API. Engine and Log are required. All other fields may be zero.
 type Config struct {
 	front.Config
 	Log *eventlog.Log
@@ -42,8 +41,7 @@ type Config struct {
 	// Streams, if set, counts the event streams that continue after their handlers have returned.
 	// http.Server.Shutdown does not wait for these streams. They end when Stop is closed.
 	Streams *sse.OpenStreams
-	// StreamsPerOrg is the largest number of durable streams that one org may have; default
-	// 10,000.
+	// StreamsPerOrg is the maximum number of durable streams of one org; 0 means 10,000.
 	StreamsPerOrg int
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// openFair opens a server that shares its processor between two orgs. A request needs one of its
-// org's places to compute. The org default has one place, which a test can occupy.
+// openFair opens a server that shares its processor between two orgs. A request may compute only
+// while it has one of the places of its org. The org "default" has one place, which a test can
+// occupy.
 func openFair(t *testing.T) (*testServer, *fair.Share) {
 	share := fair.New(2, 100)
 	share.Longest = time.Hour
@@ -33,7 +34,7 @@ func enter(t *testing.T, v *fair.Visit) {
 	}
 }
 
-// untilWaiting returns when n requests wait for a place in the share.
+// untilWaiting waits until n requests wait for a place of their org.
 func untilWaiting(share *fair.Share, n int) {
 	for share.Waiting() != n {
 		runtime.Gosched()
@@ -89,9 +90,9 @@ func TestMessagesOfSocketsComputeInTheirOrgsShare(t *testing.T) {
 	}
 }
 
-// TestWaitingRequestsFreeTheirPlace checks that a request that waits for its body, or an open
-// stream without new events, occupies no place of its org. Another request of the org is answered
-// meanwhile.
+// TestWaitingRequestsFreeTheirPlace checks that requests have no place of their org while they
+// wait: for the rest of their body, or as a stream for new events. Another request of the org is
+// answered meanwhile.
 func TestWaitingRequestsFreeTheirPlace(t *testing.T) {
 	h, _ := openFair(t)
 	x := h.Start("")
@@ -121,8 +122,8 @@ func TestWaitingRequestsFreeTheirPlace(t *testing.T) {
 	(<-answer).Want(200, nil)
 }
 
-// TestABodyIsReadOnlyWhenTheOrgMayCompute checks that a request waits for a place of its org before
-// its body is sent, and succeeds once it has the place.
+// TestABodyIsReadOnlyWhenTheOrgMayCompute checks that the server does not read the body of a
+// request before the request has a place of its org.
 func TestABodyIsReadOnlyWhenTheOrgMayCompute(t *testing.T) {
 	h, share := openFair(t)
 	x := h.Start("")
@@ -144,8 +145,8 @@ func TestABodyIsReadOnlyWhenTheOrgMayCompute(t *testing.T) {
 	(<-answer).Want(200, nil)
 }
 
-// TestStreamsReadInTheirOrgsShare checks that a stream needs a place in its org's share of the
-// processor when it reads the log, even after its handler has returned.
+// TestStreamsReadInTheirOrgsShare checks that a stream waits for a place of its org whenever it
+// reads the log, even after its handler has returned.
 func TestStreamsReadInTheirOrgsShare(t *testing.T) {
 	h, share := openFair(t)
 	x := h.Start("")
@@ -176,8 +177,8 @@ func TestStreamsReadInTheirOrgsShare(t *testing.T) {
 	}
 }
 
-// TestTooManyWaitingRequestsAreRefused checks that requests get 429 when no further request of the
-// org may wait for a place.
+// TestTooManyWaitingRequestsAreRefused checks that a request gets 429 if the maximum number of
+// requests of its org already waits for a place.
 func TestTooManyWaitingRequestsAreRefused(t *testing.T) {
 	h, share := openFair(t)
 	share.Queue = 0

@@ -33,15 +33,15 @@ func (h *testServer) guest() otherOrgClient {
 	return otherOrgClient{h, secret}
 }
 
-// in sends a request with the client's key. The path is relative to the given org.
+// in sends a request with the client's key to a path of the given org.
 func (g otherOrgClient) in(org, method, path, body string) reply {
 	g.T.Helper()
 	return g.Call(method, "./api/orgs/"+org+path, body, "Authorization", "Bearer "+g.key)
 }
 
 // TestContextsOfOtherOrgsAreUnknown checks that a client gets the same errors for a run of another
-// org as for a run that does not exist. It can neither read the run's context nor compact it, by
-// value or by reference, whichever org the path names.
+// org as for a run that does not exist. This holds for requests that read the run's context and for
+// requests that compact it, with inline and with uploaded values, whichever org the path names.
 func TestContextsOfOtherOrgsAreUnknown(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -79,7 +79,7 @@ func TestContextsOfOtherOrgsAreUnknown(t *testing.T) {
 }
 
 // TestACompactionDoesNotReferToAnotherOrg checks that a signal to a run of the client's own org
-// cannot refer to a content of another org.
+// cannot refer to a content that belongs to another org.
 func TestACompactionDoesNotReferToAnotherOrg(t *testing.T) {
 	h := open(t)
 	theirs := h.Start("")

@@ -58,9 +58,9 @@ func TestTwoServersNeverAssignTheSameSeq(t *testing.T) {
 	}
 }
 
-// TestAcceptedInputIsVisibleAtOnce checks that a filtered stream sends the events about the creation
-// and the start of an execution, and about its first entry and checkpoint, at once. The full stream
-// sends the event about the model call before any token is streamed.
+// TestAcceptedInputIsVisibleAtOnce checks that a filtered stream sends the events about an
+// execution's creation and start, first entry and first checkpoint without delay. The full stream
+// sends the event about a model call before the first token.
 func TestAcceptedInputIsVisibleAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -119,8 +119,8 @@ func TestReadersNeitherCancelNorStartRuns(t *testing.T) {
 	}
 }
 
-// TestWebSocketPagesLeadOverASupersededBlock checks that a client that pages by cursor through a
-// superseded block of 20 chunks reaches the end of the log.
+// TestWebSocketPagesLeadOverASupersededBlock checks a client that requests page after page by
+// cursor. It reaches the end of the log, although a superseded block of 20 chunks lies in between.
 func TestWebSocketPagesLeadOverASupersededBlock(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

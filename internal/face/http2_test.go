@@ -22,8 +22,8 @@ type h2Client struct {
 	conn *http.ClientConn
 }
 
-// h2 creates an h2Client. The client accepts at most window unread bytes of each stream; 0 means
-// HTTP/2's default.
+// h2 creates an h2Client. The client lets the server send at most `window` unread bytes on each
+// stream; 0 means HTTP/2's default.
 func (h *testServer) h2(window int) *h2Client {
 	h.T.Helper()
 	var only http.Protocols
@@ -134,7 +134,8 @@ func TestHTTP2CarriesManyStreams(t *testing.T) {
 	}
 }
 
-// resetLog is a log handler that sends on the channel when a stream was reset.
+// resetLog is a log handler that sends on the channel when the server logs that it has reset a
+// stream.
 type resetLog chan struct{}
 
 func (r resetLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -151,8 +152,8 @@ func (r resetLog) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// TestHTTP2StreamThatIsNotRead checks that a stream that its client does not read is reset. Another
-// stream and a page on the same connection are delivered completely.
+// TestHTTP2StreamThatIsNotRead checks that the server resets a stream if the client does not read
+// it. Another stream and a page on the same connection are delivered completely.
 func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	cut := make(resetLog, 1)

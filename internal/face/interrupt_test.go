@@ -9,9 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// TestInterrupts checks the ways to interrupt a run: the route, a signal and the WebSocket. An
-// interrupt is stored once while a turn is running, and has no effect otherwise. Its value is
-// checked, in the request and as an upload. It is refused for a kind of agent that has no turns.
+// TestInterrupts checks the ways to interrupt a run: the route, a signal and the WebSocket. At most
+// one interrupt is stored for a running turn; without a running turn, an interrupt has no effect.
+// Its value is checked, both in the request and as an upload. Kinds of agents without turns refuse
+// it.
 func TestInterrupts(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

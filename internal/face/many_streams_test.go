@@ -48,18 +48,19 @@ func (c *readCounter) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.U
 	return c.LogReader.LogHeads(ctx, ids)
 }
 
-// forget sets all counts to 0.
+// forget sets all counts of the readCounter to 0.
 func (c *readCounter) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pages, c.heads, c.asked = map[uuid.UUID]int{}, map[uuid.UUID]int{}, 0
 }
 
-// lossyHints wraps a Notifier so that the server must expect hints to be lost.
+// lossyHints is a Notifier that does not promise to deliver every hint, so the server must expect
+// that hints are lost.
 type lossyHints struct{ notify.Notifier }
 
-// countReads returns a change of a server's configuration. With it, the server reads its logs
-// through the readCounter c, and gets hints from what the function hints returns.
+// countReads returns a change of a server's configuration. It makes the server read logs through
+// the readCounter `c`, and get its hints from the result of the function `hints`.
 func countReads(c *readCounter, hints func(notify.Notifier) notify.Notifier) func(*face.Config) {
 	return func(config *face.Config) {
 		c.LogReader = config.Engine.Read()
@@ -151,9 +152,9 @@ func manyBesideIdle(t *testing.T, h *testServer, reads *readCounter) {
 		}
 	}
 	for _, r := range runs {
-		// Each read of the log either found something new (a chunk, the end of the block or the end
-		// of the execution), or was caused by a hint that came late. There is at most one read of
-		// each kind per record.
+		// Each read of the log found something new (a chunk, the end of the block or the end of the
+		// execution), or was caused by a hint that came late. So there are at most two reads for
+		// each record.
 		if n, most := reads.pages[r.ID], 2*(manyChunks+3); n == 0 || n > most {
 			t.Errorf("the store was read %d times for %d commits, want at most %d", n, manyChunks+1, most)
 		}
@@ -169,8 +170,8 @@ func (h *testServer) startedRun() *run {
 	return h.Claim()
 }
 
-// TestReadersOfOneLogShareItsReads checks that the number of store reads for 20 readers of one log
-// is about the number of chunks, not 20 times as large.
+// TestReadersOfOneLogShareItsReads checks that 20 readers of one log share its reads: the number of
+// reads of the store is about the number of chunks, not 20 times that number.
 func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	const followers, chunks = 20, 100
 	reads := &readCounter{}
@@ -194,7 +195,8 @@ func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	}
 	reads.mu.Lock()
 	defer reads.mu.Unlock()
-	// Each reader may read the store once more before it gets items from the follower.
+	// Before a reader gets items from the shared follower of the log, it may read the store once
+	// itself.
 	if n := reads.pages[r.ID]; n > chunks+2*followers {
 		t.Errorf("the store was read %d times for %d chunks and %d readers", n, chunks, followers)
 	}

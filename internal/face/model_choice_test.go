@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestChoicesOfAModel checks the signal that chooses the model of a react agent. It must name a
-// model of the execution, whether its value is in the request or was uploaded. Agents of other
-// kinds may use signals of this name for anything.
+// TestChoicesOfAModel checks the signal that chooses the model of a react agent. The signal must
+// name a model of the execution, whether its value is in the request or was uploaded. For agents of
+// other kinds, signals with this name have no special meaning.
 func TestChoicesOfAModel(t *testing.T) {
 	h := open(t)
 	both := `,"config":{},"models":[{"provider":"scripted","modelId":"m"},{"provider":"scripted","modelId":"n"}]`

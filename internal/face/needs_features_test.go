@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestExecutionsSayWhatTheyNeed checks that an execution lists no needed features before its first
-// compaction. Afterwards, the execution and the list of executions name the features that a
-// compacted execution needs.
+// TestExecutionsSayWhatTheyNeed checks the features that a worker must support for an execution. An
+// execution has none before its first compaction. Afterwards, the execution and the list of
+// executions name those that a compacted execution needs.
 func TestExecutionsSayWhatTheyNeed(t *testing.T) {
 	h := open(t)
 	r := h.begin()

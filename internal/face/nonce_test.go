@@ -12,7 +12,8 @@ var everyStream = []string{
 	"/stream/consolidated", "/stream", "/stream?types=agent.started,agent.completed", "/stream?render=html", "/stream/consolidated?render=html", "/stream?types=agent.waiting,token&render=html",
 }
 
-// cursorsOf returns the cursors of a log's events by position. The start of the log has none.
+// cursorsOf returns the cursors of the events in a log by position. The start of the log has no
+// cursor.
 func cursorsOf(t *testing.T, events []sseEvent) map[int64]string {
 	t.Helper()
 	given := map[int64]string{}
@@ -46,9 +47,9 @@ func TestCursorsAreTheSameOnEveryStream(t *testing.T) {
 	}
 }
 
-// TestCursorsOfAnotherRecordAreReset checks that a cursor with another nonce, or without a nonce as
-// older versions sent it, leads to a reset. This holds at every position for streams and pages; a
-// WebSocket reports it as stale.
+// TestCursorsOfAnotherRecordAreReset checks, at every position, a cursor with a wrong nonce and one
+// without a nonce, as older versions sent it. Streams and pages begin with a reset, and a WebSocket
+// reports the cursor as stale.
 func TestCursorsOfAnotherRecordAreReset(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -89,7 +90,8 @@ func TestCursorsOfAnotherRecordAreReset(t *testing.T) {
 }
 
 // TestDurableCursorsGoWithTheirOffsets checks that a Stream-Cursor of a durable stream is valid
-// only together with the offset that came with it. A request with another offset gets 410.
+// only together with the offset with which the server sent it. With any other offset, the response
+// is 410.
 func TestDurableCursorsGoWithTheirOffsets(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

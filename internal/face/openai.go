@@ -37,8 +37,8 @@ func (o *openAI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.API.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// admitReader counts the caller's open reads of streamed responses, and refuses a new one if
-// there are too many. The caller must call leave at the end of the read.
+// admitReader counts the caller's open reads of streamed responses, and refuses a new one if there
+// are too many. The function `leave` must be called at the end of the read.
 func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openai.Error) {
 	leave, p := o.front.Admit(front.CallerOf(r.Context()), front.TransportResponses)
 	if p != nil {
@@ -47,7 +47,7 @@ func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openai.Err
 	return leave, nil
 }
 
-// admitSocket decides whether a caller may open a WebSocket for responses.
+// admitSocket decides whether a request may open a WebSocket for responses.
 func (o *openAI) admitSocket(r *http.Request) (openai.Admission, *openai.Error) {
 	if p := o.front.ForeignSocket(r); p != nil {
 		return openai.Admission{}, errorOf(p)

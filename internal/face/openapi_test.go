@@ -77,8 +77,8 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 	}
 }
 
-// TestOpenAPIDescribesLimits checks that the OpenAPI document names the status 429 for every
-// operation on an org. It also says which header contains the time to wait.
+// TestOpenAPIDescribesLimits checks that the OpenAPI document describes, for every operation on an
+// org, the status 429 and the header with the time to wait.
 func TestOpenAPIDescribesLimits(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {

@@ -11,7 +11,7 @@ import (
 )
 
 // pruned creates a run, ends it and prunes its log. It returns the events that the event stream at
-// path had before the pruning.
+// `path` had before the log was pruned.
 func pruned(h *testServer, path string) (id uuid.UUID, before []sseEvent) {
 	h.T.Helper()
 	r := play(h)
@@ -27,9 +27,8 @@ func (h *testServer) pruneLogs() {
 	h.Call("POST", "/agent-executions/prune", `{}`, "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
 }
 
-// TestReadersOfAPrunedLogAreResetAtTheStart checks that after pruning, a reader that asks for the
-// start of the log, or for a pruned position, gets a reset. This is checked for streams, pages,
-// WebSockets and the Go client.
+// TestReadersOfAPrunedLogAreResetAtTheStart checks readers of a pruned log that begin at its start
+// or at a pruned position: streams, pages, WebSockets and the Go client. They get a reset.
 func TestReadersOfAPrunedLogAreResetAtTheStart(t *testing.T) {
 	h := open(t)
 	id, before := pruned(h, "/stream/consolidated")
@@ -98,9 +97,9 @@ func (h *testServer) firstReset(id uuid.UUID) client.Reset {
 	return reset
 }
 
-// TestFilteredStreamOfAPrunedLogKeepsItsNumbers checks a filtered stream of a log of which only the
-// last event was not pruned. Whatever the start position, that event says in prevSeq that all
-// events before it were omitted.
+// TestFilteredStreamOfAPrunedLogKeepsItsNumbers checks a filtered stream of a log that was pruned
+// except for the last event. Wherever the stream starts, prevSeq of that event says that all events
+// before it were left out.
 func TestFilteredStreamOfAPrunedLogKeepsItsNumbers(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/stream?types=agent.created,agent.completed,entry.appended", "/stream?types=agent.completed", "/stream/consolidated?types=agent.completed,task.completed", "/stream?render=html"} {

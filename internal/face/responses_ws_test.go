@@ -65,8 +65,8 @@ type responsesFrame struct {
 	Error  struct{ Code, Message string }
 }
 
-// TestResponsesSocketAccess checks that a WebSocket of responses needs a key of a client, or both
-// halves of a session and an accepted Origin.
+// TestResponsesSocketAccess checks that a WebSocket of responses needs a key of the role client, or
+// both halves of a session's secret and an accepted Origin.
 func TestResponsesSocketAccess(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.Origins = []string{"https://app.example.com"} })
 	session := h.SignIn(h.ClientKey)
@@ -104,8 +104,9 @@ func TestResponsesSocketAccess(t *testing.T) {
 	h.Call("GET", responsesPath, "").Want(426, nil)
 }
 
-// TestResponsesSocketEndsAreReported checks that a revoked key closes an idle socket and a socket
-// with a running response with code 1008. A stopping server closes a socket with code 1001.
+// TestResponsesSocketEndsAreReported checks with which code the server closes WebSockets, idle or
+// with a running response. The code is 1008 after the key was revoked, and 1001 if the server is
+// stopping.
 func TestResponsesSocketEndsAreReported(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	key, secret, err := h.Engine.CreateKey(t.Context(), "default", "brief", "client")
@@ -130,7 +131,7 @@ func TestResponsesSocketEndsAreReported(t *testing.T) {
 }
 
 // TestResponsesSocketsAreCounted checks that a WebSocket of responses counts as a stream of its
-// key, and the observer reports it as a reader.
+// key, and is reported to the observer as a reader.
 func TestResponsesSocketsAreCounted(t *testing.T) {
 	o := &readingObserver{}
 	h := open(t, func(c *face.Config) { c.StreamsPerKey, c.Observer = 1, o })
@@ -156,8 +157,8 @@ func TestResponsesSocketsAreCounted(t *testing.T) {
 	}
 }
 
-// TestResponsesSocketCreatesAreRequests checks that each create request over a WebSocket counts as
-// a request of the key.
+// TestResponsesSocketCreatesAreRequests checks that each create request over a WebSocket counts
+// towards the request limit of the key.
 func TestResponsesSocketCreatesAreRequests(t *testing.T) {
 	h := open(t)
 	var made struct{ Key string }
@@ -182,7 +183,8 @@ func TestResponsesSocketCreatesAreRequests(t *testing.T) {
 	}
 }
 
-// TestResponsesSocketOfAClientThatVanishes checks that a client that vanishes silently is detected.
+// TestResponsesSocketOfAClientThatVanishes checks that the server detects a client that has
+// disappeared without closing the connection.
 func TestResponsesSocketOfAClientThatVanishes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t, writeSoon, pingSoon)

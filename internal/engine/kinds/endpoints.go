@@ -18,8 +18,8 @@ const (
 )
 
 // checkAllowed checks the model endpoints that a worker registers: their number, form and length.
-// It refuses a URL with a password, a path or a query. It also refuses an API key in the field for
-// the name of the environment variable that contains the key.
+// It refuses a URL with a password, a path or a query. It also refuses an endpoint that has an API
+// key where the name of an environment variable belongs.
 func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	if len(all) > perdure.MaxEndpoints {
 		return perdure.FieldErrorf(field, "are %d; a worker names %d at most", len(all), perdure.MaxEndpoints)
@@ -85,8 +85,8 @@ func endpointAllowed(m perdure.ModelConfig, known, defaults []perdure.ModelEndpo
 	return allowed(origin, "") || slices.ContainsFunc(defaults, func(d perdure.ModelEndpoint) bool { return allowed(origin, d.APIKeyEnv) })
 }
 
-// pairOf returns text that names the URL origin of a model's endpoint and the environment variable
-// with its API key.
+// pairOf describes the endpoint of a model in the text of an error: its URL origin, and the
+// environment variable that contains the API key.
 func pairOf(m perdure.ModelConfig) string {
 	origin, key := "the provider's own endpoint", "the provider's own key variable"
 	if m.BaseURL != "" {

@@ -10,9 +10,9 @@ import (
 )
 
 // modelCheck returns the function that checks the value of a ModelSignal: the value must name a
-// model of the execution. It returns nil if the execution is not of the react agent, or does not
-// exist. If only the worker has the execution's input, the function accepts every model; the agent
-// then ignores a model that the input does not have.
+// model of the execution. modelCheck returns no function if the execution is not of the react
+// agent, or does not exist. If only the worker has the execution's input, the returned function
+// accepts every model; the agent then ignores a model that is not in the input.
 func (k *Kinds) modelCheck(ctx context.Context, org string, execution uuid.UUID) (func(json.RawMessage) error, error) {
 	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind != perdure.ReactKind {
@@ -31,8 +31,8 @@ func (k *Kinds) modelCheck(ctx context.Context, org string, execution uuid.UUID)
 	}, nil
 }
 
-// modelsOf returns the models in the input of an execution of the react agent. The result known is
-// false if the server does not have the input.
+// modelsOf returns the models in the input of an execution of the react agent. The result `known`
+// is false if the server does not have the input.
 func (k *Kinds) modelsOf(ctx context.Context, org string, execution uuid.UUID) (models []perdure.ModelConfig, known bool, err error) {
 	x, err := k.refs.Execution(ctx, org, execution)
 	if err != nil {

@@ -76,8 +76,8 @@ func (o *outputsOfOrg) of(agent bool) map[string][]store.KindOutput {
 }
 
 // outputCheck returns the function that compares an output with the schemas of its kind, or nil if
-// the kind has no output schema. The function kindOf returns the name of the kind. outputCheck
-// calls it only if some kind of the org has an output schema.
+// the kind has no output schema. The function `kindOf` reads the name of the kind. It is called
+// only if some kind of the org has an output schema.
 func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, kindOf func() (string, error)) (func(json.RawMessage) error, error) {
 	known, err := k.cachedOutputs(ctx, org)
 	if err != nil || len(known.of(agent)) == 0 {
@@ -103,7 +103,7 @@ func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, 
 }
 
 // misfitOutput returns nil if the output fits at least one of the schemas. Otherwise it returns the
-// error of the newest schema.
+// error of the comparison with the newest schema.
 func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output json.RawMessage) error {
 	var first error
 	for _, o := range outputs {
@@ -118,9 +118,9 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 	return first
 }
 
-// FitOutput is called with the contents of a commit, of which the last is the output. If the commit
-// completes the execution, FitOutput sets the function that compares the output with the output
-// schemas of the execution's kind.
+// FitOutput prepares the check of an execution's output. The last element of the parameter `all` is
+// the output of the commit. If the commit completes the execution, FitOutput sets that element's
+// function that compares the output with the output schemas of the execution's kind.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {
@@ -131,8 +131,8 @@ func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all
 	return err
 }
 
-// FitResult sets the function that compares the result of a task with the output schemas of the
-// task's kind.
+// FitResult sets, in the parameter `result`, the function that compares the result of a task with
+// the output schemas of the task's kind.
 func (k *Kinds) FitResult(ctx context.Context, org string, f perdure.TaskFinish, result *uploads.Content) (err error) {
 	if f.Error != nil || f.Result.Size() == 0 {
 		return nil

@@ -47,7 +47,7 @@ func (s *Schemas) Check(field string, spec perdure.KindSpec, content json.RawMes
 	return compiled.Check(field, content)
 }
 
-// Fits reports whether content fits a schema, the parameter of, which is part of an approval rule.
+// Fits reports whether content fits a schema of an approval rule. The parameter `of` is the schema.
 func (s *Schemas) Fits(of, content json.RawMessage) (bool, error) {
 	fits, err := s.cache.Fits(of, content)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 type Signal struct {
 	Unexpected bool // the kind has registered signals, but none of this name
 	Any        bool // every value is accepted
-	// Check, if set, is the server's own check of a value.
+	// Check, if set, checks a value. It is set only for signals that the server itself defines.
 	Check   func(json.RawMessage) error
 	schemas []json.RawMessage
 }
 
 // Signal returns what the workers of the execution's kind have registered about signals with this
-// name. Some signals are defined by the server: for these, Signal accepts every value, or sets
-// Check. For an execution that does not exist, Signal accepts every value, because the command that
-// stores the signal refuses it.
+// name. For the signals that the server itself defines, no registration is needed. For an execution
+// that does not exist, the result accepts every value, because the command that stores the signal
+// then reports the error.
 func (k *Kinds) Signal(ctx context.Context, org string, execution uuid.UUID, name string) (Signal, error) {
 	if name == perdure.UserMessage || strings.HasPrefix(name, "perdure.") {
 		return Signal{Any: true}, nil
@@ -98,7 +98,7 @@ func signalOf(signals []store.KindSignal, name string) Signal {
 }
 
 // Misfit returns nil if the value fits at least one of the signal's schemas. Otherwise it returns
-// the error of the newest schema.
+// the error of the comparison with the newest schema.
 func (k *Kinds) Misfit(s Signal, value json.RawMessage) error {
 	if s.Any {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// MisfitArguments checks the arguments of a call against the schema of the tool. The result misfit
-// says why the arguments do not fit; it is nil if they fit, or if no worker has registered a schema
-// of the tool.
+// MisfitArguments checks the arguments of a call against the schema of the tool. The result
+// `misfit` says why the arguments do not fit; it is nil if they fit, or if no worker has registered
+// a schema of the tool.
 func (k *Kinds) MisfitArguments(ctx context.Context, org, tool string, arguments json.RawMessage) (misfit, err error) {
 	kinds, err := k.store.Kinds(ctx, org)
 	if err != nil {

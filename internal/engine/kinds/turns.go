@@ -10,8 +10,8 @@ import (
 )
 
 // CheckTurns checks that an execution is of a kind that has turns (model calls with their tools).
-// It accepts an execution that does not exist, because the command that stores the interrupt
-// refuses it. Error: invalid_argument.
+// CheckTurns accepts an execution that does not exist, because the command that stores the
+// interrupt then reports the error. Error: invalid_argument.
 func (k *Kinds) CheckTurns(ctx context.Context, org string, execution uuid.UUID) error {
 	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind == perdure.ReactKind {

@@ -61,8 +61,8 @@ func (l *Contents) log(execution uuid.UUID) *liveLog {
 	return log
 }
 
-// Writing records that a write begins that may produce content for live readers. When the write has
-// ended, the caller must call over with that content.
+// Writing must be called before a write that may produce content for live readers. After the write,
+// the caller must call the function `over` with that content.
 func (l *Contents) Writing(execution uuid.UUID) (over func([]rules.LiveContent)) {
 	done := make(chan struct{})
 	l.mu.Lock()
@@ -102,8 +102,8 @@ func (l *Contents) most(set, constant int) int {
 	return constant
 }
 
-// forget removes the content in the element e of l.order from memory. The content must be the
-// oldest one of its execution.
+// forget removes the content in the list element `e` from memory. This content must be the oldest
+// one of its execution.
 func (l *Contents) forget(e *list.Element) {
 	h := l.order.Remove(e).(*liveRecord)
 	log := l.logs[h.execution]
@@ -136,9 +136,9 @@ func (l *Contents) Get(execution uuid.UUID, pos int64) ([]byte, bool) {
 	return nil, false
 }
 
-// Settled waits for the writes of the execution that are in progress. After that, the content of
-// every record that was durable at the call is in memory, unless it was removed for lack of space.
-// If ctx ends first, Settled returns the cause.
+// Settled waits for the writes of the execution that are in progress. After that, memory has the
+// content of every record that was durable when Settled was called, except contents that were
+// removed for lack of space. If ctx ends first, Settled returns the cause.
 func (l *Contents) Settled(ctx context.Context, execution uuid.UUID) error {
 	busy := l.underWay(execution)
 	if len(busy) == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// TestLiveIsThereOnceItIsDurable checks that Settled returns once a write has ended, and that the
-// content of the write can then be read. While the write is in progress, Settled returns the error
-// of a cancelled context.
+// TestLiveIsThereOnceItIsDurable checks that Settled returns when a write has ended, and that the
+// content of the write can then be read. If the context of Settled is cancelled during the write,
+// Settled returns the context's error.
 func TestLiveIsThereOnceItIsDurable(t *testing.T) {
 	var l Contents
 	id := uuid.New()

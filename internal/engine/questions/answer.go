@@ -21,24 +21,24 @@ type AnswerRequest struct {
 	// Value is set for VerdictAnswer.
 	Value  json.RawMessage
 	Reason string
-	// Details, if set, replace the details that are approved. Only VerdictApprove permits
-	// them.
+	// Details, if set, replace the details of the question: the voter approves the changed ones.
+	// Only VerdictApprove permits them.
 	Details json.RawMessage
-	// Remember, if set, asks for a grant, which answers later questions of the execution
+	// Remember, if set, also creates a grant, which answers later questions of the execution
 	// automatically.
 	Remember *perdure.Remember
-	// DetailsSHA256 is Question.DetailsSHA256 as the voter has read it. It is required for
+	// DetailsSHA256 is the Question.DetailsSHA256 that the voter has read. It is required for
 	// VerdictApprove.
 	DetailsSHA256 *perdure.Hash
 	// Role is the role of the voter.
 	Role perdure.KeyRole
-	// Link is set if the voter uses a link to the question. See LinkToken.
+	// Link is set if the voter uses a link to the question. [LinkToken] returns the value.
 	Link *perdure.Hash
 }
 
-// NewVote checks an answer, and reads the stored data with which rules.AnswerQuestion compares it.
-// It returns the question and the vote, whose Handover is not set. Errors: invalid_argument,
-// not_found; those of the store.
+// NewVote checks an answer, and reads the stored data that rules.AnswerQuestion needs. The field
+// Handover of the returned vote is not set. Errors: invalid_argument, not_found; those of the
+// store.
 func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*perdure.Question, rules.NewVote, error) {
 	if err := checkAnswer(&r); err != nil {
 		return nil, rules.NewVote{}, err
@@ -63,9 +63,9 @@ func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*
 	return q, vote, nil
 }
 
-// CheckAnswer returns nil if the question would accept the approval or denial r now, or if r
-// repeats a stored answer. It changes nothing. It is for answers without Value, Details and
-// Remember. Errors: those of the method Answer of engine.Engine.
+// CheckAnswer checks, without changing anything, whether the question would accept the approval or
+// denial r now. It returns nil if the question would, or if r repeats a stored answer. r must not
+// have a Value, Details or Remember. Errors: those of engine.Engine.Answer.
 func (s *Questions) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
 	q, vote, err := s.NewVote(ctx, org, r)
 	if err != nil {

@@ -38,8 +38,7 @@ func (s *Questions) CheckAsked(c perdure.Commit) error {
 }
 
 // misfitAnswer compares a value with the schema or the choices of a question. It returns nil if the
-// value fits. Otherwise it returns an error, in whose text the parameter at is the name of the
-// value.
+// value fits. The parameter `at` names the value in the text of the error.
 func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
 	if err := t.CheckValue(at, value); err != nil {
 		return err
@@ -47,14 +46,14 @@ func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byt
 	return s.kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
 }
 
-// inlineAnswers is the maximum number of bytes of the questions, with their answers, that are part
-// of a claim or reply.
+// inlineAnswers is the maximum number of bytes of the answers, with the details that voters have
+// changed, that a claim or a reply contains.
 const inlineAnswers = 1 << 20
 
-// ForWorker returns questions of an execution in the form that its worker gets. Of the terms of
-// each question, only kind and subject are included. The votes are left out, and so are details
-// that no voter has changed. Once the total size exceeds inlineAnswers, ForWorker replaces each
-// further answer by the zero Answer. The worker then reads that answer with Dispatch.Questions.
+// ForWorker returns questions of an execution in the form in which its worker gets them: without
+// the votes, without the terms except kind and subject, and without details that no voter has
+// changed. Once the total size exceeds inlineAnswers, each further answer is the zero Answer, and
+// the worker has to read it with Dispatch.Questions.
 func ForWorker(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -78,7 +78,7 @@ func withheldBytes(q *perdure.Question) (size int64) {
 }
 
 // showQuestion reads the contents of a question from the worker, and adds them to the question. A
-// content that cannot be read is replaced by a mark (see markWithheld).
+// content that cannot be read is replaced by its length and hash (see markWithheld).
 func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
 	if q.Withheld != nil {
 		if content, err := s.questionContent(ctx, x, q); err == nil {
@@ -93,8 +93,8 @@ func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *p
 	markWithheld(q)
 }
 
-// markWithheld replaces the references in a question, which are only for the server, by marks for
-// clients.
+// markWithheld replaces the references to contents of a question, which are only for the server, by
+// a perdure.ContentMark for clients.
 func markWithheld(q *perdure.Question) {
 	if q.Withheld != nil {
 		q.ContentMark, q.Withheld = q.Withheld.Mark(), nil
@@ -130,8 +130,8 @@ func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *per
 
 // readFor checks a vote on a question of a LOCAL execution. It reads the question's content from
 // the worker, and compares the content with the vote and with the hashes that the worker reported
-// when it asked. It sets vote.Unread if the question cannot be approved or answered. Errors: those
-// of the store.
+// when it asked. If the content cannot be read or does not match, readFor sets vote.Unread, and the
+// question can only be denied. Errors: those of the store.
 func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
 	if q.Withheld == nil || !vote.Reads(q) {
 		return nil
@@ -198,9 +198,9 @@ func (s *Questions) storedInput(ctx context.Context, x *perdure.Execution) (json
 	return s.homes.Whole(within, x, *x.InputBlob)
 }
 
-// FillDecisions adds to the questions the answers that Promote has copied from the worker. It adds
-// no answers of LOCAL executions, because only their workers have them. Errors: those of the store;
-// internal.
+// FillDecisions adds answers to questions of a promoted execution, from the contents that Promote
+// has copied. The answers of an execution that is still LOCAL stay on its worker, and are not
+// added. Errors: those of the store; internal.
 func (s *Questions) FillDecisions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
 	if !slices.ContainsFunc(questions, func(q *perdure.Question) bool { return q != nil && withheldBytes(q) > 0 }) {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Details returns the details of a question. If the question names a tool call, these are the
-// arguments of the call: the bytes that the model wrote, or the bytes with which a voter replaced
-// them. Details returns nil if the question has no details. A question of a LOCAL execution must
-// have been completed by Show. Errors: not_found if there is no such call; unavailable if the
-// details are on a worker that is not connected.
+// Details returns the details of a question. The details of a question about a tool call are the
+// arguments of the call: the bytes that the model wrote, or those with which a voter replaced them.
+// Details returns nil if the question has no details. If the execution is LOCAL, Show must have
+// completed the question. Errors: not_found if there is no such call; unavailable if the details
+// are on a worker that is not connected.
 func (s *Questions) Details(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	switch {
 	case q.OnWorker() || q.Answer != nil && q.Answer.OnWorker() && q.Edited():
@@ -68,8 +68,8 @@ func (s *Questions) arguments(ctx context.Context, x *perdure.Execution, q *perd
 	return argumentsIn(entry, q)
 }
 
-// argumentsIn returns the arguments of the tool call that the question names. The entry is the one
-// that contains the call. Errors: not_found, internal.
+// argumentsIn returns the arguments of the tool call that the question names. The parameter `entry`
+// is the entry with that call. Errors: not_found, internal.
 func argumentsIn(entry *perdure.Entry, q *perdure.Question) ([]byte, error) {
 	entry.ExtractMetadata()
 	var content perdure.Content
@@ -95,10 +95,9 @@ func callArguments(call perdure.Part) []byte {
 	return []byte("{}")
 }
 
-// otherDetails compares the arguments of the tool call that a question names with the hash that the
-// voter has sent, the parameter seen. It returns an error if the arguments have another hash. The
-// worker that asked has stated the hash, but people are shown the arguments themselves. Error:
-// details_changed.
+// otherDetails returns an error if the arguments of the tool call that a question names do not have
+// the hash `seen`, which the voter has sent. The voter was shown the arguments, but the hash in the
+// question was stated by a worker. Error: details_changed.
 func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
 	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil
@@ -140,10 +139,10 @@ func (s *Questions) Answerable(ctx context.Context, org string, questions []*per
 	return mine, nil
 }
 
-// allAskers returns the askers for a question with NotAsker. It is for a question that an older
-// server has stored without its askers. They are the API keys that have started the execution or
-// sent a signal to it. If the execution has been pruned in the meantime, the result has only the
-// token of the data directory.
+// allAskers returns the askers of an execution: the API keys that have started it or sent a signal
+// to it. It is for questions with NotAsker that an older server has stored without their askers. If
+// the execution has been pruned in the meantime, the result has only the token of the data
+// directory.
 func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {

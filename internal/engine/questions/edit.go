@@ -8,12 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// editOf returns the changed details of an answer; nil if it has none. Whether they really differ
-// from the question's details is checked later, with the vote. Changed arguments of a tool call
-// must fit the schema of the tool. The policies of the execution judge them like the arguments of
-// the model. If the parameter judged is false, the vote is refused anyway, and the policies are not
-// asked. Errors: those of the store, not_found; unavailable if the policies are on a worker that is
-// not connected.
+// editOf returns the changed details of an answer; nil if it has none. Changed arguments of a tool
+// call must fit the schema of the tool, and the policies of the execution must permit them as if
+// the model had written them; Edit.Refused says why they are refused. If the parameter `judged` is
+// false, these two checks are left out, because the vote is refused for another reason. Errors:
+// those of the store, not_found; unavailable if the policies are on a worker that is not connected.
 func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil
@@ -39,8 +38,8 @@ func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question,
 	return edit, err
 }
 
-// editJudged lets the execution's policies judge changed arguments. The result refused says why the
-// policies do not permit these arguments even if the question is approved; it is nil if they do.
+// editJudged lets the execution's policies judge changed arguments. The result `refused` says why
+// the approval of the question would not permit these arguments; it is nil if it would.
 func (s *Questions) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
 	policies, err := x.Approvals()
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Judge lets the policies of an execution judge the new tasks of a commit that have a clearance. A
-// clearance is the statement why a tool call may run. The policies and the bytes of the calls come
-// from the store and the commit, so a worker cannot misstate them. For a commit without clearances,
-// Judge reads nothing. The policies of a LOCAL execution are on its worker, which judges its tasks
-// itself.
+// Judge applies the approval policies of an execution to the tool calls of a commit: the new tasks
+// that have a clearance, which is the worker's statement why the call may run. Judge reads the
+// policies from the store, so a worker cannot misstate them. For a LOCAL execution Judge returns
+// nothing, because the policies are on its worker.
 func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
 	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {
 		return nil, nil
@@ -46,8 +45,8 @@ func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (ru
 }
 
 // judgeCall returns what the policies say about a call. It denies arguments that are not one valid
-// JSON document, for example because a member occurs twice. Different programs would read such
-// arguments differently.
+// JSON document, for example with a member that occurs twice, because two programs may read them
+// differently.
 func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
 	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil

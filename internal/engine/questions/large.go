@@ -51,10 +51,9 @@ func (s *Questions) wholeDetails(ctx context.Context, q *perdure.Question) ([]by
 	return io.ReadAll(content)
 }
 
-// largeHashes reads the details to which LargeDetails refers. The result whole is their
-// DetailsHash, and bare is the SHA-256 of the bytes alone. The details are hashed while they are
-// read, so they need not fit in memory. Errors: those of the read; invalid_argument if the details
-// are not JSON.
+// largeHashes reads the details to which LargeDetails refers. It returns two hashes: `whole`, their
+// DetailsHash, and `bare`, the SHA-256 of the bytes alone. The details need not fit in memory.
+// Errors: those of the read; invalid_argument if the details are not JSON.
 func (s *Questions) largeHashes(ctx context.Context, q *perdure.Question) (whole, bare perdure.Hash, err error) {
 	content, err := s.OpenLargeDetails(ctx, q)
 	if err != nil {

@@ -19,7 +19,7 @@ const linkTokenBytes = 32
 // LinkRequest is a request for a link through which an API key answers a question.
 type LinkRequest struct {
 	Question, Key uuid.UUID
-	// Life is how long the link works; 0 means perdure.LinkLife.
+	// Life is the time after which the link expires; 0 means perdure.LinkLife.
 	Life time.Duration
 }
 
@@ -70,9 +70,9 @@ func (s *Questions) createLink(ctx context.Context, org string, r LinkRequest, a
 // linkHash returns the hash of a link's token. The store contains only this hash, not the token.
 func linkHash(token string) perdure.Hash { return sha256.Sum256([]byte(token)) }
 
-// RevokeLinks deletes the links to a question on behalf of the actor in ctx: those of one API key,
-// or all if key is nil. Once RevokeLinks has returned, no vote can use these links. Errors:
-// not_found.
+// RevokeLinks deletes links to a question on behalf of the actor in ctx: the links of one API key,
+// or all links if the parameter `key` is nil. Once RevokeLinks has returned, no vote can use these
+// links. Errors: not_found.
 func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
 	q, err := s.store.Question(ctx, org, question)
 	if err != nil {
@@ -89,22 +89,23 @@ func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.U
 	return err
 }
 
-// ErrLinkEnded is the error of a link that is unknown or no longer works.
+// ErrLinkEnded is the error for a link that is unknown or no longer works.
 var ErrLinkEnded = rules.ErrLinkEnded
 
 // Linked is the question that a link leads to, with the key that answers it.
 type Linked struct {
 	store.Link
-	// Question is the question of the link. If it is open, it has its contents, as after Show.
+	// Question is the question of the link. If the key may answer it now, its contents are
+	// included, as after Show.
 	Question *perdure.Question
-	// Open reports whether the key may answer now. It is false if the question is decided, if the
-	// link was used, or if the question excludes the key.
+	// Open reports whether the key may answer now. It is false if the question is decided, or if
+	// the key has voted or may not answer the question.
 	Open bool
 }
 
-// FollowLink returns the question of the link with the token, and the key that may answer it. It
-// returns ErrLinkEnded if the link is unknown, has expired or was revoked, if its key was revoked,
-// or if the question was changed.
+// FollowLink returns the question to which the link with the token leads, and the key that answers
+// it. It returns ErrLinkEnded if the link is unknown, has expired or was revoked, if its key was
+// revoked, if its org is disabled, or if the question was changed, which deletes its links.
 func (s *Questions) FollowLink(ctx context.Context, token string) (*Linked, error) {
 	link, err := s.store.Link(ctx, linkHash(token))
 	if perdure.IsCode(err, perdure.NotFound) {

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Freeze checks the policies about tool calls of a new execution. It returns the gate, which is the
-// part of the policies that the server checks and stores with the execution; nil if every call is
-// allowed. Errors: invalid_argument.
+// Freeze checks the policies about tool calls of a new execution. It returns the gate: the part of
+// the policies that the server stores with the execution and enforces. The gate is nil if every
+// call is allowed. Errors: invalid_argument.
 func (s *Questions) Freeze(ctx context.Context, a perdure.Approvals) (*perdure.Gate, error) {
 	if err := s.CheckPolicy("approvals", a.Start); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (s *Questions) Freeze(ctx context.Context, a perdure.Approvals) (*perdure.G
 }
 
 // CheckPolicy checks the policy about tool calls of a definition or a start, and the schemas in it.
-// The parameter at is the name of the policy in the texts of errors.
+// The parameter `at` names the policy in the texts of errors.
 func (s *Questions) CheckPolicy(at string, p perdure.ApprovalPolicy) error {
 	if err := p.Check(at); err != nil {
 		return err

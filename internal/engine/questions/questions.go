@@ -1,6 +1,6 @@
-// Package questions implements the commands and checks for questions of executions: the checks of
-// what an execution asks, the policies about tool calls, what people and workers see of a question,
-// links to questions, and the checks of answers.
+// Package questions implements questions: the checks of what an execution asks, the policies about
+// tool calls, what people and workers see of a question, links to questions, and the checks of
+// answers.
 package questions
 
 import (

@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sweepStepOfLinks is the maximum number of expired links that a round of SweepLinks reads, and
-// that one of its commands deletes.
+// sweepStepOfLinks is the maximum number of expired links that SweepLinks reads at once, and that
+// one of its commands deletes.
 const sweepStepOfLinks = 500
 
 // SweepLinks deletes the links to questions that have expired. Every command that writes or deletes
-// a link is a command on the execution of the link. The sweep and other commands therefore never
-// wait for each other.
+// a link is a command on the link's execution. The lock of the execution therefore also protects
+// its links.
 func (p *Pruner) SweepLinks(ctx context.Context) error {
 	for {
 		expired, err := p.Store.ExpiredLinks(ctx, p.Store.Now(), sweepStepOfLinks)
@@ -41,8 +41,8 @@ func (p *Pruner) SweepLinks(ctx context.Context) error {
 	}
 }
 
-// sweepLinksOf deletes the expired links to questions of the execution of l. It returns 0 if the
-// execution is being deleted.
+// sweepLinksOf deletes the expired links of the execution of l. It returns the number of executions
+// that the command has changed: 0 if the execution is being deleted.
 func (p *Pruner) sweepLinksOf(ctx context.Context, l *perdure.QuestionLink) (int, error) {
 	done, err := p.Do(ctx, store.Command{
 		Name: "sweep links", Lane: store.LaneSweeps, Frees: true, Org: l.Org, Execution: l.ExecutionID,

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// StepRows is the approximate number of rows that one command of a sweep deletes. Such a
-	// command delays other writes by only a few milliseconds.
+	// StepRows is the approximate number of rows that one command of a sweep deletes. It is so
+	// small that the command delays other writes by only a few milliseconds.
 	StepRows = 200
 	// prunePage is the number of candidates for deletion that one query returns.
 	prunePage = 100
@@ -27,11 +27,11 @@ const (
 // PruneRequest is a request to delete data whose retention has ended.
 type PruneRequest struct {
 	// OlderThan, if set, selects the executions that ended at least that long ago, regardless of
-	// the retention policies. Checkpoints and logs of other executions are then not deleted. If it
-	// is nil, the policies decide about executions, checkpoints and logs.
+	// the retention policies. Only these executions are then deleted. If it is nil, the policies
+	// decide which executions, checkpoints and logs are deleted.
 	OlderThan *time.Duration
-	// Status and DefinitionID restrict the deleted executions. If one of them is set, checkpoints
-	// and logs of other executions are not deleted.
+	// Status and DefinitionID, if set, restrict the deletion to executions with these values.
+	// Checkpoints and logs of other executions are then not deleted.
 	Status       []perdure.Status
 	DefinitionID *uuid.UUID
 	// DryRun asks for the report without any deletion.
@@ -162,8 +162,9 @@ func (p *Pruner) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 	}
 }
 
-// pruneOne marks one candidate for deletion, or deletes its old checkpoints. The command checks
-// again whether the retention has ended. pruneOne reports whether anything changed.
+// pruneOne marks one candidate for deletion, or deletes its old checkpoints. The command itself
+// checks again whether the retention has ended. pruneOne reports whether the command changed
+// anything.
 func (p *Pruner) pruneOne(ctx context.Context, q store.PruneQuery, item store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return tenant.Prune(s, q) }
 	if q.Kind == store.PruneCheckpoints {
@@ -217,8 +218,8 @@ func (p *Pruner) dropExecutions(ctx context.Context) error {
 	}
 }
 
-// free returns unused pages of the store to the file system. It stops when the pages that are left
-// have at most as many bytes as the parameter spare says.
+// free returns unused pages of the store to the file system. It stops when at most `spare` bytes of
+// unused pages are left.
 func (p *Pruner) free(ctx context.Context, spare int64) error {
 	for {
 		pages, size, err := p.Store.Unused(ctx)

@@ -19,7 +19,7 @@ type Config struct {
 	// Do runs a command. The result has one Decision for each execution that the command has
 	// changed.
 	Do func(context.Context, store.Command) ([]*rules.Decision, error)
-	// Tenants provides the retention policies, and deletes the expired rows of package tenants.
+	// Tenants provides the retention policies, and deletes expired deliveries and sessions.
 	Tenants *tenants.Tenants
 	Logger  *slog.Logger
 	// Every is the interval between two sweeps.

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Sweep applies the policies of all orgs once, and deletes the rows that an earlier sweep
-// has marked.
+// Sweep deletes the data of all orgs whose retention has ended, once. It also deletes the rows of
+// executions and streams that are already marked for deletion.
 func (p *Pruner) Sweep(ctx context.Context) error {
 	orgs, err := p.Store.Orgs(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ func (p *Pruner) sweepKind(ctx context.Context, q store.PruneQuery) (int64, erro
 	}
 }
 
-// Keep sweeps at intervals of Config.Every until ctx ends. The caller runs it in a goroutine of its
-// own, because the loop that fires timers must not wait for it.
+// Keep sweeps at intervals of Config.Every until ctx ends. It needs a goroutine of its own, because
+// the loop that fires timers must not wait for a sweep.
 func (p *Pruner) Keep(ctx context.Context) {
 	timer := time.NewTicker(p.Every)
 	defer timer.Stop()

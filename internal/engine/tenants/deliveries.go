@@ -10,7 +10,7 @@ import (
 )
 
 // TakeDeliveries reserves due deliveries for this server to send, and returns them. No other server
-// can take these deliveries for the duration perdure.DeliveryLease.
+// can take these deliveries for perdure.DeliveryLease.
 func (t *Tenants) TakeDeliveries(ctx context.Context, picks []store.DeliveryPick) ([]*perdure.Delivery, error) {
 	value, err := t.one(ctx, store.Command{
 		Name: "take deliveries", Lane: store.LaneSweeps,
@@ -22,7 +22,7 @@ func (t *Tenants) TakeDeliveries(ctx context.Context, picks []store.DeliveryPick
 }
 
 // EndAttempt records the outcome of an attempt to send a delivery. It returns the updated delivery,
-// or nil if the outcome came too late to count.
+// or nil if the delivery is no longer reserved for this attempt.
 func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.Outcome) (*perdure.Delivery, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: perdure.AuditWebhookDisabled}
 	needs := store.Needs{Delivery: &store.DeliveryKey{Webhook: d.WebhookID, ID: d.ID}}
@@ -38,8 +38,8 @@ func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.
 	return ended, err
 }
 
-// ReturnDeliveries makes those deliveries due at once that a server was sending when it stopped. No
-// other server may use the store during the call.
+// ReturnDeliveries makes the deliveries due that an earlier server process had reserved when it
+// stopped. No other server may use the store during the call.
 func (t *Tenants) ReturnDeliveries(ctx context.Context) error {
 	_, err := t.one(ctx, store.Command{
 		Name: "return deliveries", Lane: store.LaneSweeps, Frees: true,

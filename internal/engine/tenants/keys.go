@@ -86,9 +86,9 @@ func (t *Tenants) NewKey(ctx context.Context, org string, r KeyRequest) (*perdur
 	return value.(*perdure.APIKey), secret, nil
 }
 
-// reservedNames are the names that logs show in place of a key's name if somebody or something acts
-// without a key: with the token of the data directory, inside a server, by a default at the expiry
-// of a question, by a grant.
+// reservedNames are names that an API key must not have. Logs show them for actions without a key:
+// with the token of the data directory, inside a server, by a default at the expiry of a question,
+// and by a grant.
 var reservedNames = []string{"token", "process", "expiry", "grant"}
 
 func checkKey(r KeyRequest) error {
@@ -141,8 +141,8 @@ func (t *Tenants) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*per
 	return key, nil
 }
 
-// changeKey changes the row of an API key. If the row differs afterwards, changeKey stores the row
-// and an audit record. Errors: not_found, and the errors of the function change.
+// changeKey applies the function `change` to the row of an API key. If the row differs afterwards,
+// changeKey stores it with an audit record. Errors: not_found, and those of `change`.
 func (t *Tenants) changeKey(ctx context.Context, org string, id uuid.UUID, action perdure.AuditAction, change func(now perdure.Time, k *perdure.APIKey) error) (*perdure.APIKey, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: action}
 	value, err := t.one(ctx, store.Command{

@@ -54,8 +54,8 @@ func noOrg(id string) error {
 	return perdure.Errorf(perdure.NotFound, "there is no org %q; perdure orgs list shows those that there are", id)
 }
 
-// OrgWorks returns nil if the org is not disabled. An org without a row is enabled, because
-// programs that embed the engine need no rows. Error: permission_denied.
+// OrgWorks returns nil if the org is enabled. An org without a row is enabled, so that a program
+// that embeds the engine need not create orgs. Error: permission_denied.
 func (t *Tenants) OrgWorks(ctx context.Context, id string) error {
 	org, err := t.Org(ctx, id)
 	switch {
@@ -75,8 +75,7 @@ func (t *Tenants) Claims(ctx context.Context, org string) bool {
 	return !perdure.IsCode(t.OrgWorks(ctx, org), perdure.PermissionDenied)
 }
 
-// Orgs returns the orgs whose ids come after the given one, in the order of the ids. The parameter
-// limit is the maximum number of orgs.
+// Orgs returns at most `limit` orgs in the order of their ids, beginning after the id `after`.
 func (t *Tenants) Orgs(ctx context.Context, after string, limit int) ([]*perdure.Org, error) {
 	return t.store.OrgList(ctx, after, limit)
 }
@@ -119,8 +118,8 @@ func (t *Tenants) EnableOrg(ctx context.Context, id string) (*perdure.Org, error
 	})
 }
 
-// changeOrg stores the org that the function change returns. If anything differs, it also writes a
-// record to the org's audit log.
+// changeOrg stores the org that the function `change` returns. If that differs from the stored org,
+// it also writes an audit record.
 func (t *Tenants) changeOrg(ctx context.Context, id string, action perdure.AuditAction, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*perdure.Org, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: id, Action: action}
 	value, err := t.one(ctx, store.Command{

@@ -17,8 +17,8 @@ type pauseCache struct {
 
 	mu    sync.Mutex // guards the fields below
 	known map[string]pausedQueues
-	// cleared is the number of clears of the cache. The result of a read that began before a clear
-	// is not cached.
+	// cleared counts how often the cache was cleared. A read that began before a clear must not be
+	// cached after it.
 	cleared int64
 }
 
@@ -54,7 +54,7 @@ func (c *pauseCache) clear() {
 }
 
 // PausedQueues returns the paused queues of an org, as they were at most a second ago. A pause that
-// was made on this server is always included. Callers must not modify the map.
+// was made on this server is included at once. Callers must not modify the map.
 func (t *Tenants) PausedQueues(ctx context.Context, org string) (map[string]bool, error) {
 	now := time.Now()
 	names, ok, cleared := t.pauses.get(org, now)
@@ -79,9 +79,9 @@ func (t *Tenants) PausedQueues(ctx context.Context, org string) (map[string]bool
 // ForgetPauses clears the cache, so that the next call of PausedQueues for an org reads the store.
 func (t *Tenants) ForgetPauses() { t.pauses.clear() }
 
-// PauseQueue pauses a queue: no more executions and tasks of the queue are claimed. Running ones
-// continue. The queue need not have any work yet. PauseQueue returns the pause. If the queue is
-// paused already, nothing changes. Errors: invalid_argument, conflict.
+// PauseQueue pauses a queue: no more executions and tasks of the queue are claimed. Work that was
+// claimed before continues. If the queue is paused already, nothing changes. Errors:
+// invalid_argument, conflict.
 func (t *Tenants) PauseQueue(ctx context.Context, org, queue string) (*perdure.QueuePause, error) {
 	value, err := t.changePause(ctx, org, queue, perdure.AuditQueuePaused, tenant.PauseQueue)
 	p, _ := value.(*perdure.QueuePause)

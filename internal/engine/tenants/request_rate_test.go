@@ -10,8 +10,8 @@ import (
 )
 
 // TestRequestsOfAKeyAreBounded checks that an API key can send the requests of one second at once,
-// even after an hour without requests. The next request is refused with a RetryAfter of at most the
-// time of one request. A clock that moves back allows no more requests, and another key is not
+// even after an hour without requests. The next request is refused, with a RetryAfter until one
+// more request is possible. A clock that moves back allows no further requests. Other keys are not
 // affected.
 func TestRequestsOfAKeyAreBounded(t *testing.T) {
 	var (

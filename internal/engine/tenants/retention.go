@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Retention returns the org's retention policy, and true if the org has set one. Otherwise it
-// returns the default policy and false.
+// Retention returns the org's retention policy and true, or the default policy and false if the org
+// has set none.
 func (t *Tenants) Retention(ctx context.Context, org string) (perdure.Retention, bool, error) {
 	set, err := t.store.Retention(ctx, org)
 	if err != nil || set == nil {

@@ -20,8 +20,8 @@ type cachedRow[T any] struct {
 	until time.Time
 }
 
-// get returns the row of a key, nil if there is none. ok is false if the cache has no information
-// about the key.
+// get returns the row of a key, or nil if the store has no such row. The result `ok` is false if
+// the cache does not know.
 func (c *rowCache[K, T]) get(key K, now time.Time) (row *T, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,7 +29,8 @@ func (c *rowCache[K, T]) get(key K, now time.Time) (row *T, ok bool) {
 	return cached.row, ok && !now.After(cached.until)
 }
 
-// remember caches the row of a key until the given time. A nil row means that the key has none.
+// remember caches the row of a key until the given time. A nil row records that the store has no
+// row with this key.
 func (c *rowCache[K, T]) remember(key K, row *T, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sealingSecret is the name of the secret with which the server encrypts data that clients keep for
-// it.
+// sealingSecret is the name of the installation's secret, which encrypts data that clients store
+// for the server.
 const sealingSecret = "sealing"
 
 // secretBytes is the size of a secret in bytes.
@@ -23,9 +23,8 @@ type secretCache struct {
 	value []byte
 }
 
-// SealingSecret returns the secret of the installation. The server uses it to encrypt data that
-// clients keep for it. The first call creates the secret. All servers of a store have the same
-// secret.
+// SealingSecret returns the secret of the installation. It encrypts data that clients store for the
+// server. The first call creates it, and all servers of a store get the same one.
 func (t *Tenants) SealingSecret(ctx context.Context) ([]byte, error) {
 	t.secret.mu.Lock()
 	known := t.secret.value

@@ -73,8 +73,8 @@ func newHalves() (SessionHalves, error) {
 // maxUserAgent is the maximum length in bytes of the stored part of a browser's User-Agent header.
 const maxUserAgent = 200
 
-// printable returns the first bytes of a text; the parameter most is their maximum number. A byte
-// that is not printable ASCII becomes a question mark.
+// printable returns at most the first `most` bytes of a text. Bytes that are not printable ASCII
+// become question marks.
 func printable(text string, most int) string {
 	raw := []byte(text[:min(len(text), most)])
 	for i, b := range raw {
@@ -103,15 +103,16 @@ func (t *Tenants) Session(ctx context.Context, cookie, page perdure.Hash) (*perd
 	return s, nil
 }
 
-// Sessions returns those sessions that match the query and have not ended. It sets q.Now itself.
+// Sessions returns those sessions that match the query and have not ended. The caller need not set
+// q.Now.
 func (t *Tenants) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
 	q.Now = t.store.Now()
 	return t.store.Sessions(ctx, q)
 }
 
-// EndSession ends a session of an org; every server refuses it within five seconds. The function
-// visible reports whether the caller may see a session; other sessions count as not found. Error:
-// not_found.
+// EndSession ends a session of an org; every server refuses it within five seconds. Error:
+// not_found, also if the function `visible` returns false for the session, because the user may not
+// see it.
 func (t *Tenants) EndSession(ctx context.Context, org string, id uuid.UUID, visible func(*perdure.Session) bool) (*perdure.Session, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: perdure.AuditSessionEnded}
 	value, err := t.one(ctx, store.Command{

@@ -1,7 +1,7 @@
-// Package tenants implements the commands on an org as a whole: orgs, API keys, browser sessions,
-// webhooks and their deliveries, retention policies, and the secret of the installation. It caches
-// the rows that every request needs, such as orgs and API keys. A change on any server applies on
-// all servers within five seconds.
+// Package tenants implements the commands on orgs and on the data of an org that belongs to no
+// execution: API keys, browser sessions, webhooks and their deliveries, retention policies, and the
+// secret of the installation. It caches the rows that every request needs, such as orgs and API
+// keys. A change on any server applies on all servers within five seconds.
 package tenants
 
 import (
@@ -33,8 +33,8 @@ type Tenants struct {
 	pauses   pauseCache
 }
 
-// New creates a Tenants on a store. The parameter one is a function that runs a command and returns
-// the command's result (rules.Decision.Value).
+// New creates a Tenants on a store. The function `one` runs a command and returns the command's
+// result (rules.Decision.Value).
 func New(s Store, one func(context.Context, store.Command) (any, error)) *Tenants {
 	return &Tenants{store: s, one: one}
 }

@@ -89,8 +89,8 @@ func (t *Tenants) DeleteWebhook(ctx context.Context, org string, id uuid.UUID) (
 	})
 }
 
-// DisableOverdue disables a webhook that has too many waiting deliveries. It returns the webhook,
-// or nil if the webhook no longer has too many or is disabled already.
+// DisableOverdue disables a webhook that has too many waiting deliveries. It returns nil if nothing
+// had to change: the webhook no longer has too many, or is already disabled.
 func (t *Tenants) DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error) {
 	return t.changeWebhook(ctx, org, perdure.AuditWebhookDisabled, store.Needs{Webhook: &id, Waiting: true}, tenant.DisableOverdue)
 }
@@ -108,8 +108,8 @@ func (t *Tenants) changeWebhook(ctx context.Context, org string, action perdure.
 	return w, err
 }
 
-// newWebhookSecret returns a new secret in the form of Standard Webhooks, and the same secret
-// encrypted for the store.
+// newWebhookSecret returns a new secret in the form of Standard Webhooks, and the same secret in
+// encrypted form, for the store.
 func (t *Tenants) newWebhookSecret(ctx context.Context, org string) (secret, shut string, err error) {
 	box, err := t.webhookBox(ctx, org)
 	if err != nil {

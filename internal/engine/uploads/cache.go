@@ -11,12 +11,12 @@ import (
 var workersJSON = perdure.DocumentRules{Workers: true}
 
 // uploadCacheSize is the number of the newest checked uploads that always stay in the cache. The
-// cache has room for twice that number.
+// cache contains at most twice that number.
 const uploadCacheSize = 4096
 
 // uploadCache contains the ids of uploaded contents that were found to be valid JSON during the
 // upload. These contents need no second check, because a complete content never changes. A content
-// that is not in the cache, as after a restart or on another server, is read again to check it.
+// that is not in the cache, for example after a restart, is read again and checked.
 type uploadCache struct {
 	mu         sync.Mutex // guards the fields below
 	young, old map[uuid.UUID]struct{}

@@ -6,9 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestTheCacheRemembersTheNewestUploads checks that the cache still has the first and the last of
-// uploadCacheSize+1 contents. After twice as many further contents, the cache no longer has the
-// first one, and has at most 2*uploadCacheSize contents.
+// TestTheCacheRemembersTheNewestUploads checks that the cache has at least the uploadCacheSize
+// newest contents, at most twice that number, and no longer the oldest ones.
 func TestTheCacheRemembersTheNewestUploads(t *testing.T) {
 	var p uploadCache
 	first, last := uuid.New(), uuid.Nil

@@ -23,7 +23,7 @@ type Content struct {
 	question *perdure.NewQuestion // set if the content is a question's details
 }
 
-// check checks the bytes of a content that is part of the request.
+// check checks a content whose bytes are in the request.
 func (c Content) check(raw json.RawMessage) error {
 	if c.question != nil {
 		return nil // the check of the question includes its details
@@ -99,9 +99,9 @@ func ContentsOf(c perdure.Commit) []Content {
 }
 
 // CheckAll checks the contents of a request. It reads uploaded contents, one at a time, and checks
-// them like inline contents. It returns the error of an inline content. The error of an uploaded
-// content is in the result: the function of package rules returns it, unless the request is a
-// repeat. A content whose upload is incomplete is not in the result.
+// them like inline contents. It returns the error of an inline content itself. The result contains
+// the outcome of the check of each uploaded content, because package rules needs these errors only
+// if the request is not a repeat. Contents whose upload is incomplete are not in the result.
 func (u *Uploads) CheckAll(ctx context.Context, org string, execution uuid.UUID, all []Content) (rules.CheckedRefs, error) {
 	refs := rules.CheckedRefs{}
 	for _, c := range all {

@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// largeTurns limits the checks of large contents. Each org has at most one such check at a time.
-// All orgs together have at most one large content in memory. An org with many contents therefore
-// delays a content of another org by at most one check. Waiting checks run in the order in which
-// they came.
+// largeTurns limits the checks of large contents: one at a time for each org, and one large content
+// in memory for all orgs together. So an org with many contents delays another org by at most one
+// check. Waiting checks run in the order in which they arrived.
 type largeTurns struct {
 	all turn
 	mu  sync.Mutex
@@ -39,7 +38,8 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-// ofAll waits until no other large content is in memory for a check. The caller must call done.
+// ofAll waits until no other large content is in memory for a check. The caller must then call the
+// function `done`.
 func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	if err := l.all.take(ctx); err != nil {
 		return nil, err
@@ -47,7 +47,8 @@ func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	return func() { <-l.all }, nil
 }
 
-// ofOrg waits until no other large content of the org is being checked. The caller must call done.
+// ofOrg waits until no other large content of the org is being checked. The caller must then call
+// the function `done`.
 func (l *largeTurns) ofOrg(ctx context.Context, org string) (done func(), err error) {
 	t := l.enter(org)
 	if err := t.take(ctx); err != nil {

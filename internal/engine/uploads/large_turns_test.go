@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 )
 
-// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks two large contents of an org. The second waits
-// for the first, until its context ends. A content of another org does not wait. At the end,
-// largeTurns has no org in memory.
+// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks that a large content waits for another large
+// content of its org, until its context ends, but not for one of another org. At the end,
+// largeTurns remembers no org.
 func TestLargeContentsOfAnOrgKeepNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLargeTurns()

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Read calls the function use with a stored content. Large contents of an org are read one at a
-// time. Errors: not_found, unavailable, the error of use.
+// Read calls the function `use` with a stored content. Large contents of an org are read one at a
+// time. Errors: not_found, unavailable, and the error of `use`.
 func (u *Uploads) Read(ctx context.Context, org string, execution uuid.UUID, ref perdure.BlobRef, use func(io.Reader) error) error {
 	if ref.Length > largeContent {
 		done, err := u.large.ofOrg(ctx, org)

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Put stores an uploaded content in small transactions. The server has only one piece of the
-// content in memory at a time. For the upload of a worker, Put records whether the content is valid
-// JSON, so that the commit that refers to it need not read it again. Errors: payload_too_large,
-// invalid_argument (length), and those of the store.
+// Put stores an uploaded content, one piece after the other, each in its own transaction. Only one
+// piece is in memory. Put also checks whether the upload of a worker is valid JSON. The commit that
+// refers to it then need not read it again. Errors: payload_too_large, invalid_argument (length),
+// and those of the store.
 func (u *Uploads) Put(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if err := u.CheckSize("the content", length); err != nil {
 		return perdure.BlobRef{}, err
@@ -32,7 +32,8 @@ func (u *Uploads) Put(ctx context.Context, org string, owner perdure.BlobOwner, 
 	return up.ref, nil
 }
 
-// CheckSize returns the error payload_too_large if size exceeds the limit.
+// CheckSize returns the error payload_too_large if the parameter `size` exceeds the limit. The
+// parameter `what` names the content in the error.
 func (u *Uploads) CheckSize(what string, size int64) error {
 	if size <= u.limit {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// uploadPiece is the number of bytes of a content in one transaction. Each piece waits until the
-// previous one is on disk, so larger pieces are faster. Each upload has one piece in memory.
+// uploadPiece is the number of bytes of a content in one transaction. Larger pieces make an upload
+// faster, because each piece waits until the previous one is on disk. But each upload has one piece
+// in memory.
 const uploadPiece = 4 * perdure.BlobChunk
 
 // upload is a content that is being stored. Its method Read returns the bytes and also stores them,
@@ -45,9 +46,8 @@ func (u *upload) Read(p []byte) (int, error) {
 
 func (u *upload) done() bool { return u.err == nil && u.stored == u.ref.Length }
 
-// next reads bytes of the content; the parameter most is their maximum number. When the bytes fill
-// a piece or the content is complete, it stores them. The returned bytes are valid until the next
-// call.
+// next reads and returns at most `most` bytes of the content. It stores the bytes when they fill a
+// piece or the content is complete. The returned bytes are valid until the next call.
 func (u *upload) next(most int) []byte {
 	if u.err != nil || u.done() {
 		return nil
@@ -73,8 +73,8 @@ func (u *upload) store() (err error) {
 	return err
 }
 
-// finish reads and stores the bytes that have not been read yet. Error: invalid_argument, if the
-// content is longer or shorter than announced.
+// finish reads and stores the rest of the content. Error: invalid_argument, if the content is
+// longer or shorter than announced.
 func (u *upload) finish() error {
 	for u.err == nil && !u.done() {
 		u.next(uploadPiece)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// largeContent is a length in bytes. A longer content is large: of the large contents of an org,
-// only one is checked at a time.
+// largeContent is the length in bytes above which a content is large. Only one large content of an
+// org is checked at a time.
 const largeContent = 4 << 20
 
 // Rule describes how an uploaded content is checked.
@@ -23,15 +23,15 @@ type Rule struct {
 	Scan func(io.Reader) error
 	// Whole, if set, checks the complete content in memory.
 	Whole func(json.RawMessage) error
-	// workersJSON reports whether the rule requires only JSON that is valid by the variable
-	// workersJSON. If so, a content in the uploadCache was checked during its upload and is not
-	// read again.
+	// workersJSON reports whether the content must only satisfy the rules in the variable
+	// workersJSON. Then a content in the uploadCache, which was checked by these rules during its
+	// upload, is not read again.
 	workersJSON bool
 }
 
-// Check checks an uploaded content. The result checked is false if the upload is incomplete. The
-// result refused is the error of a content that breaks the rule. The result err is the error of a
-// failed read.
+// Check checks an uploaded content. The result `checked` is false if the upload is incomplete. The
+// result `refused` is the error if the content breaks the rule, and `err` is the error if it cannot
+// be read.
 func (u *Uploads) Check(ctx context.Context, org string, execution, blob uuid.UUID, c Rule) (checked bool, refused, err error) {
 	b, err := u.store.BlobRow(ctx, execution, blob)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && b.Held != b.Length {
@@ -78,7 +78,8 @@ func (u *Uploads) scanUploaded(ctx context.Context, execution uuid.UUID, b *stor
 	return refused, nil
 }
 
-// readFailure records the error of a failed read, which is not a fault of the content.
+// readFailure is a reader that records the error of a failed read, to distinguish it from an error
+// of the content.
 type readFailure struct {
 	io.Reader
 	err error

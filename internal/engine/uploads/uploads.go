@@ -22,7 +22,7 @@ type Uploads struct {
 	large *largeTurns
 }
 
-// executionReader reads executions, as [store.ExecutionReader] does.
+// executionReader is the part of [store.ExecutionReader] that Uploads uses.
 type executionReader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 }

@@ -16,9 +16,9 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// executionLog serves the log of an execution as a durable stream of JSON messages. The stream
-// ends at head, the end of the log when the request started. A position of the stream is a pos of
-// the log. An offset is the pos padded with zeros, so that offsets sort as strings.
+// executionLog serves the log of an execution as a durable stream of JSON messages. The stream ends
+// at `head`, the end of the log when the request began. An offset of the stream is a pos of the
+// log, padded with zeros so that offsets sort as strings.
 type executionLog struct {
 	*server
 	execution uuid.UUID
@@ -40,8 +40,8 @@ func (d *executionLog) Tag() string { return fmt.Sprintf("%s:%x", d.execution, d
 
 func (d *executionLog) Offset(at int64) string { return fmt.Sprintf("%0*d", digits, at) }
 
-// Parse parses an offset. An offset past the end belongs to records that were lost when the store
-// was restored.
+// Parse parses an offset. An offset past the end of the log is possible: its records were lost when
+// the store was restored.
 func (d *executionLog) Parse(offset string) (int64, error) {
 	at, err := strconv.ParseInt(offset, 10, 64)
 	switch {
@@ -72,8 +72,8 @@ func (d *executionLog) Page(ctx context.Context, at int64) (durablestream.Page, 
 	return d.page(ctx, p)
 }
 
-// cursor returns the log's cursor at a position. An offset has no nonce, so the cursor does not
-// identify the record at the position.
+// cursor returns the log's cursor at a position. An offset has no nonce, so it does not identify
+// the history of the store to which the record at the position belongs.
 func (d *executionLog) cursor(ctx context.Context, at int64) (perdure.Cursor, error) {
 	if at == d.head.Pos {
 		return d.head, nil
@@ -87,9 +87,9 @@ func (d *executionLog) Check(ctx context.Context, at int64) (uint64, error) {
 	return checkOf(c), err
 }
 
-// checkOf returns a number derived from the cursor's epoch and from the nonce of the record
-// before the cursor. After the store was restored from a backup, the same position has a
-// different number.
+// checkOf returns a number that identifies the record before the cursor, in one history of the
+// store: after a restore from a backup, the number at the same position is another. It is derived
+// from the epoch and the nonce.
 func checkOf(c perdure.Cursor) uint64 { return max(perdure.EpochOf(c.Epoch, uint64(c.Nonce)), 1) }
 
 func (d *executionLog) page(ctx context.Context, p eventlog.Page) (durablestream.Page, error) {
@@ -104,10 +104,10 @@ func (d *executionLog) page(ctx context.Context, p eventlog.Page) (durablestream
 	return out, err
 }
 
-// markOf returns a hash of a page's content and of check, the number that checkOf returns for the
-// page's end. The content must be hashed because it can change between the same two positions: a
-// superseded block loses its text, and old records are pruned. check differs if a restored store
-// has a different record before the page's end.
+// markOf returns a hash of a page's content and of `check`, the number that checkOf returns for the
+// end of the page. Both are needed. The content between two positions can change: a superseded
+// block loses its text, and old records are pruned. And after a restore, other records can have the
+// same positions.
 func markOf(content []byte, check uint64) string {
 	h := sha256.New()
 	h.Write(content)

@@ -105,7 +105,7 @@ func later(t *testing.T, r reply) string {
 }
 
 // TestDurableLongPoll checks that a waiting long poll returns a new record with a newer cursor. At
-// the end of the log, a long poll gets 204 with Stream-Closed.
+// the end of the log of an ended execution, the response is 204 with Stream-Closed.
 func TestDurableLongPoll(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -183,8 +183,9 @@ func TestDurableEventStream(t *testing.T) {
 	}
 }
 
-// TestARangeOfALogThatChangedIsGivenAgain checks that after a block was superseded, a read of the
-// same range with the old ETag returns a new body instead of 304.
+// TestARangeOfALogThatChangedIsGivenAgain checks a repeated read of a range of a log, with the ETag
+// of the first read, after a block in the range was superseded. The response has the new content
+// instead of 304.
 func TestARangeOfALogThatChangedIsGivenAgain(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -19,7 +19,7 @@ import (
 // front.StreamsPath in the URL.
 const executionsPath = "executions/"
 
-// server holds the state that all requests share.
+// server is what the handlers of this package share.
 type server struct {
 	*front.Front
 	Log     *eventlog.Log
@@ -50,9 +50,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream responds to a request. The context live ends when the server stops or the key is no
-// longer valid. The end of live stops only a read that waits for content; other requests still
-// get their response.
+// stream responds to a request. The context `live` ends when the server stops or the key is no
+// longer valid. Its end stops only reads that wait for new content. Other requests are completed.
 func (s *server) stream(live context.Context, w http.ResponseWriter, r *http.Request, org string) error {
 	path := strings.TrimPrefix(r.URL.Path, front.StreamsPath)
 	reading := durablestream.Reading{
@@ -70,7 +69,7 @@ func (s *server) stream(live context.Context, w http.ResponseWriter, r *http.Req
 	return s.streams.Handle(live, w, r, org, path, reading)
 }
 
-// fail sends an error response. The error may contain headers of its own.
+// fail sends an error response. Some errors contain headers for the response.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var (
 		p       *problem.Problem

@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// TestStreamsAreOfTheOrg checks that each org has its own stream at a path. Workers' keys, and
-// requests without a key, cannot use streams.
+// TestStreamsAreOfTheOrg checks that two orgs can use the same path for different streams. Requests
+// with the key of a worker, or without a key, cannot use streams.
 func TestStreamsAreOfTheOrg(t *testing.T) {
 	h := open(t)
 	_, other, err := h.Engine.CreateKey(t.Context(), "other", "theirs", "client")
@@ -44,8 +44,8 @@ func TestStreamsAreOfTheOrg(t *testing.T) {
 	h.Call("GET", "./v1/stream/a/b", "", theirs...).Want(200, nil)
 }
 
-// TestStreamRefusalsAreProblems checks that errors of the Durable Streams protocol have the body of
-// a problem, in addition to the headers of the protocol.
+// TestStreamRefusalsAreProblems checks that errors of the Durable Streams protocol have the error
+// body of this API, in addition to the headers of the protocol.
 func TestStreamRefusalsAreProblems(t *testing.T) {
 	h := open(t)
 	text := []string{"Content-Type", "text/plain"}
@@ -85,8 +85,8 @@ func TestLogsAreReadOnlyStreams(t *testing.T) {
 	}
 }
 
-// restored starts another server over the same store. Its log has another epoch, as after a restore
-// of the store.
+// restored starts another server over the same store. The logs that it serves have another epoch,
+// as after a restore of the store.
 func (h *testServer) restored() *testServer {
 	h.T.Helper()
 	handler, err := face.New(face.Config{Config: front.Config{Engine: h.Engine}, Log: eventlog.New(h.Engine.Read(), h.Store.Epoch()+1, h.Engine.Hints)})
@@ -100,9 +100,9 @@ func (h *testServer) restored() *testServer {
 	return &testServer{&other}
 }
 
-// TestOffsetOfALogFromBeforeARestore checks that after a restore, an offset gets 410 if it comes
-// with a cursor from before the restore. An offset past the end of the log gets 410, too. An ETag
-// from before the restore does not get 304.
+// TestOffsetOfALogFromBeforeARestore checks requests with values from before a restore. An offset
+// with a Stream-Cursor from before the restore, and an offset past the end of the log, get 410. An
+// old ETag is not answered with 304.
 func TestOffsetOfALogFromBeforeARestore(t *testing.T) {
 	h := open(t)
 	r := play(h)

@@ -103,7 +103,7 @@ func (s *Stream) All() []Event {
 	return events
 }
 
-// Show returns events as text, one event a line.
+// Show returns events as text, one line for each event.
 func Show(events []Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -160,9 +160,9 @@ func Talk(h *Server) *Run {
 	return r
 }
 
-// Filtered returns prevShown and prevSeq, the two seqs that a client of a filtered stream checks.
-// prevShown must equal the newest seq that the client has received. prevSeq is the newest seq that
-// the filter has omitted.
+// Filtered returns the members prevShown and prevSeq of an event in a filtered stream. prevShown is
+// the newest seq that the stream has sent before the event. prevSeq is the newest seq that the
+// filter has left out.
 func (e Event) Filtered() (shown, spared int64) {
 	s, _ := e.Fields["prevShown"].(float64)
 	p, _ := e.Fields["prevSeq"].(float64)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Connections tracks connections to the server. Over has a channel for each client address; the
-// channel is closed once the server has closed the connection from that address.
+// Connections tracks the connections to the server by the address of the client. The channel of an
+// address in Over is closed when the server has closed the connection from that address.
 type Connections struct {
 	mu   sync.Mutex // guards Over
 	Over map[string]chan struct{}
@@ -25,7 +25,7 @@ func (c *Connections) Of(addr string) chan struct{} {
 }
 
 // Begin returns the channel of a new connection from addr. If an earlier connection from the same
-// address has been closed, Begin replaces that connection's channel.
+// address is closed, the new connection gets a new channel.
 func (c *Connections) Begin(addr string) chan struct{} {
 	over := c.Of(addr)
 	select {
@@ -39,8 +39,8 @@ func (c *Connections) Begin(addr string) chan struct{} {
 	}
 }
 
-// WatchedListener records when the server closes an accepted connection, whichever part of the
-// server has it open.
+// WatchedListener records in All when the server closes a connection, whichever part of the server
+// does it.
 type WatchedListener struct {
 	net.Listener
 	All *Connections

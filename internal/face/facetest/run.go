@@ -43,7 +43,7 @@ func (r *Run) Commit(c perdure.Commit) perdure.CommitReply {
 	return reply
 }
 
-// Say commits the message as an entry, together with a checkpoint, and returns the entry.
+// Say commits a message as an entry, together with a checkpoint, and returns the entry.
 func (r *Run) Say(m perdure.Message) perdure.Entry {
 	r.Server.T.Helper()
 	e, err := perdure.NewMessageEntry(m)
@@ -98,8 +98,8 @@ func (r *Run) Task(kind string, instance string) {
 	r.Finish(perdure.TaskFinish{Lease: r.Schedule(kind, instance), Result: perdure.Inline([]byte(`"ok"`))})
 }
 
-// Schedule commits a new task that the worker claims with the same commit, and returns the task's
-// lease.
+// Schedule commits a new task, which the worker claims in the reply to the commit, and returns the
+// task's lease.
 func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
 	r.Server.T.Helper()
 	input := json.RawMessage(`{"a":1}`)
@@ -131,7 +131,7 @@ func (r *Run) Finish(f perdure.TaskFinish) {
 	}
 }
 
-// Frame is a piece of streamed content, or an event, that a worker appends to the log.
+// Frame is one write of a worker to the log: a piece of streamed content, or an event.
 type Frame = perdure.Frame
 
 // Append appends frames to the log.

@@ -1,4 +1,4 @@
-// Package facetest runs a whole server over a real store, for tests of the packages below
+// Package facetest runs a complete server on a real store, for tests of the packages below
 // internal/face.
 package facetest
 
@@ -26,7 +26,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// Server is a whole server over a real store. The test itself acts as the worker of the server.
+// Server is a complete server on a real store. The test itself acts as the worker of the server.
 type Server struct {
 	T         *testing.T
 	URL       string
@@ -108,7 +108,8 @@ func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *Serve
 	return h
 }
 
-// Restarted starts another server over the same store. It shares no memory with the first server.
+// Restarted starts another server on the same store, as after a restart: it shares no memory with
+// the first server.
 func (h *Server) Restarted() *Server {
 	h.T.Helper()
 	again := &Server{T: h.T, Store: h.Store, ID: h.ID, Stop: h.Stop, AdminKey: h.AdminKey, ClientKey: h.ClientKey, WorkerKey: h.WorkerKey}
@@ -128,8 +129,8 @@ func (h *Server) Restarted() *Server {
 	return again
 }
 
-// Wrap replaces the server's HTTP handler. The function around gets the present handler and returns
-// the new one.
+// Wrap replaces the server's HTTP handler. The function `around` gets the present handler and
+// returns the new one.
 func (h *Server) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
 	var outer http.Handler = around((*h.Serve.Load()).ServeHTTP)
 	h.Serve.Store(&outer)
@@ -156,8 +157,8 @@ type Reply struct {
 // Org is the API path of the org that the tests use.
 const Org = "/api/orgs/default"
 
-// Call sends a request with the client's key. path is relative to the path Org, unless it begins
-// with a dot.
+// Call sends a request with the client's key. The path is relative to Org. If it begins with a dot,
+// the rest is the whole path.
 func (h *Server) Call(method, path, body string, headers ...string) Reply {
 	h.T.Helper()
 	return h.Send(h.Request(method, path, body, headers...))
@@ -255,7 +256,8 @@ type Page[T any] struct {
 // Models is the member "models" of a request that starts a react agent.
 const Models = `"models":[{"provider":"scripted","modelId":"m"}]`
 
-// Start starts an execution of the react agent. The text extra is added to the JSON of the request.
+// Start starts an execution of the react agent. The parameter `extra` is further JSON for the body
+// of the request.
 func (h *Server) Start(extra string) perdure.Execution {
 	h.T.Helper()
 	var x perdure.Execution
@@ -263,7 +265,7 @@ func (h *Server) Start(extra string) perdure.Execution {
 	return x
 }
 
-// Path returns the path of an execution, relative to the path Org. The text rest is appended to it.
+// Path returns the path of an execution, relative to Org, with `rest` appended.
 func (h *Server) Path(id uuid.UUID, rest string) string {
 	return fmt.Sprintf("/agent-executions/%s%s", id, rest)
 }

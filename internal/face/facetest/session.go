@@ -7,19 +7,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Browser is a browser that is signed in with a session.
+// Browser has what a browser stores of the session with which it is signed in.
 type Browser struct {
 	ID           uuid.UUID
 	Cookie, Half string
 }
 
-// Headers returns the request headers that carry the session in place of a key.
+// Headers returns the request headers that contain the session in place of a key.
 func (b Browser) Headers(more ...string) []string {
 	return append([]string{"Authorization", "", "Cookie", b.Cookie, "Perdure-Session", b.Half}, more...)
 }
 
 // Protocols returns the WebSocket subprotocols that the browser offers. One of them contains the
-// page's half of the session's secret.
+// half of the session's secret that the web page stores.
 func (b Browser) Protocols() string { return "perdure, perdure.session." + b.Half }
 
 // Port returns the server's port.

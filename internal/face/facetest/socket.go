@@ -48,7 +48,7 @@ type SocketMessage struct {
 	}
 }
 
-// LogEvent is an event of a log, as a page or a WebSocket message contains it.
+// LogEvent is an event of a log, as an item of a page or in a WebSocket message.
 type LogEvent struct {
 	Cursor, Event string
 	Data          json.RawMessage
@@ -106,8 +106,8 @@ func (c *Socket) Next() SocketMessage {
 	return m
 }
 
-// Load requests a page of older events. It applies the page and all messages that arrive before it,
-// and returns the page.
+// Load requests a page of older events. It applies all messages up to the one with the page, and
+// returns that message.
 func (c *Socket) Load(data string) SocketMessage {
 	c.T.Helper()
 	c.Send("load_events", data)
@@ -198,7 +198,8 @@ func (c *Socket) Picture() string {
 	return b.String()
 }
 
-// StreamedPicture returns the picture of a client that reads the event stream of a run to its end.
+// StreamedPicture is the Picture of a client that reads the event stream of a run to its end
+// instead of the WebSocket.
 func (h *Server) StreamedPicture(id uuid.UUID) string {
 	h.T.Helper()
 	c := &Socket{T: h.T, Events: map[int64]string{}, Text: map[int64]string{}}

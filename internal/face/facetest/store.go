@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Brittle is a store for tests of errors. A test can make its reads of executions and questions
-// fail.
+// Brittle is a store for tests of errors. If a test sets Err, reads of executions and questions
+// fail with that error.
 type Brittle struct {
 	store.Store
 	Err atomic.Pointer[error]

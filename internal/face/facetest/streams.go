@@ -15,7 +15,7 @@ func DurablePath(id uuid.UUID, query string) string {
 	return "./v1/stream/executions/" + id.String() + query
 }
 
-// PosOf returns the pos in a cursor.
+// PosOf parses a cursor and returns its pos.
 func PosOf(t *testing.T, cursor string) int64 {
 	t.Helper()
 	c, err := perdure.ParseCursor(cursor)
@@ -28,8 +28,8 @@ func PosOf(t *testing.T, cursor string) int64 {
 // PingAlways sets the shortest interval of pings that the tests use: one second.
 func PingAlways(c *face.Config) { c.PingEvery = time.Second }
 
-// OfType returns those events that have the name. The name of a data event is the type in its
-// data.
+// OfType returns the events with the given name. For data events, a second word of the name selects
+// the type of the data.
 func OfType(events []Event, name string) []Event {
 	name, kind, _ := strings.Cut(name, " ")
 	var found []Event

@@ -21,8 +21,8 @@ type Caller struct {
 	ID   uuid.UUID // id of the key; zero if the key is not stored
 	Name string
 	Key  perdure.Hash // hash of the key's secret; set for a session too
-	// proof is the key or session of the request. An open stream uses it to check at intervals
-	// whether that key or session is still valid.
+	// proof is the key or session of the request. While a stream is open, the front checks at
+	// intervals that it is still valid.
 	proof     proof
 	SessionID uuid.UUID // zero if the caller has no session
 	// Operator is set if the request has the token of the server's data directory. Org is then the org
@@ -40,8 +40,8 @@ func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	return a
 }
 
-// remoteAddress returns the network address of the connection's other side. For a connection over
-// the unix socket, whose clients have no address, it returns "local".
+// remoteAddress returns the network address of the other end of the connection. For the unix
+// socket, whose clients have no address, it returns "local".
 func remoteAddress(r *http.Request) string {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
 		return "local"
@@ -49,9 +49,8 @@ func remoteAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// PeerAddress returns the IP address of the client. If PublicURL is set, a proxy stands in front
-// of the server; PeerAddress then returns the address that the proxy has added to
-// X-Forwarded-For.
+// PeerAddress returns the IP address of the client. If PublicURL is set, the connection comes from
+// a proxy, and the result is the address that the proxy has added to X-Forwarded-For.
 func (f *Front) PeerAddress(r *http.Request) string {
 	if f.PublicURL != nil {
 		forwarded := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
@@ -66,9 +65,9 @@ func (f *Front) PeerAddress(r *http.Request) string {
 	return address
 }
 
-// BaseURL returns the URL at which people reach the server: PublicURL, or else the address that the
-// request was sent to. A request over the unix socket has no such address; for it, BaseURL returns
-// the address at which the server listens, or nil if it does not listen for HTTP.
+// BaseURL returns the URL at which people reach the server: PublicURL if it is set, and otherwise
+// the address to which the request was sent. For a request over the unix socket it is the address
+// at which the server listens for HTTP, or nil if there is none.
 func (f *Front) BaseURL(r *http.Request) *url.URL {
 	at, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	switch {
@@ -113,15 +112,15 @@ func (f *Front) proofOf(r *http.Request) (proof, bool) {
 }
 
 const (
-	// HowToGiveKey is the last part of the message that refuses a missing or unknown key.
+	// HowToGiveKey is the end of the error message for a missing or unknown key.
 	HowToGiveKey = "give a key in the header Authorization: Bearer KEY, or sign in with POST /api/login, " +
 		"whose cookie counts together with the header " + SessionHeader + "; in dev mode the key is in the file named token in the data directory"
 	howToSignIn = "sign in again with POST /api/login"
 )
 
-// authenticate returns the caller of a request. A write with a session must come from the
-// server's own pages, because a page of another origin can make a browser send a request with the
-// session's cookie.
+// authenticate returns the caller of a request. A write with a session must come from the server's
+// own pages, because the browser also sends the session's cookie with requests that other sites'
+// pages make.
 func (f *Front) authenticate(r *http.Request) (Caller, *problem.Problem) {
 	given, any := f.proofOf(r)
 	if !any {
@@ -195,9 +194,9 @@ func (f *Front) ownHost(r *http.Request) bool {
 	})
 }
 
-// orgFor returns the org on which a request acts. A stored key belongs to one org. An operator
-// names any org in the path; that org must exist and not be disabled, except for the operations
-// on orgs themselves. Errors: not_found, permission_denied.
+// orgFor returns the org on which a request acts. A stored key belongs to one org. An operator may
+// name any org in the path. Except in operations on orgs themselves, that org must exist and be
+// enabled. Errors: not_found, permission_denied.
 func (f *Front) orgFor(r *http.Request, key *perdure.APIKey) (string, error) {
 	if !key.Operator {
 		return key.Org, nil
@@ -219,8 +218,8 @@ func (f *Front) orgFor(r *http.Request, key *perdure.APIKey) (string, error) {
 	return org, f.Engine.OrgWorks(r.Context(), org)
 }
 
-// ForeignSocket returns a problem if a page of another origin makes a browser open a WebSocket
-// with the browser's session, and nil otherwise.
+// ForeignSocket returns a problem if a page of another origin opens a WebSocket with the session of
+// the browser, and nil otherwise.
 func (f *Front) ForeignSocket(r *http.Request) *problem.Problem {
 	if CallerOf(r.Context()).proof.session && !f.ownOrigin(r) {
 		return problem.New(perdure.PermissionDenied, "a WebSocket with a session must come from this server's own pages (Origin)")

@@ -18,8 +18,8 @@ const (
 )
 
 // onBehalf returns a context with the caller of the request, the caller's org, and the identity
-// that the audit log records. It sets the response header that contains the request id, and waits
-// for the org's share of the processor. Errors: those of fair.Visit.Enter.
+// that the audit log records. It also sets the response header with the request id, and waits for a
+// place in the org's share of the processor. Errors: those of fair.Visit.Enter.
 func (f *Front) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Request, c Caller) (context.Context, error) {
 	id := requestID(r)
 	w.Header().Set(requestIDHeader, id)
@@ -28,10 +28,10 @@ func (f *Front) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return store.ForOrg(store.By(ctx, c.actor(r, id)), c.Org), err
 }
 
-// shared waits until the org's share of the processor has a place for the request. The request
-// holds the place from the end of its body to the start of its response. It holds none while the
-// body and the response are transferred, which may take long. The body is read only when the org
-// may compute, and its bytes are charged to the org.
+// shared waits until the org's share of the processor has a place for the request. The request has
+// the place only between the end of its body and the start of its response, because the transfer of
+// both may take long. The body is read only when the org may compute, and the cost of reading is
+// charged to the org.
 func (f *Front) shared(ctx context.Context, w http.ResponseWriter, r *http.Request, org string) (context.Context, error) {
 	visit := f.Share.Visit(org)
 	if a, ok := w.(*answer); ok {

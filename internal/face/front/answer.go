@@ -8,8 +8,8 @@ import (
 )
 
 // answer is the response writer of a request. It records whether the response has started. It sets
-// a write deadline for each piece of the response, because a client that does not read would
-// otherwise keep the response in memory. The server clears the deadline for the next request.
+// a write deadline for each piece of the response, because otherwise a client that does not read
+// would keep the response in memory. The HTTP server clears the deadline before the next request.
 type answer struct {
 	http.ResponseWriter
 	c       *http.ResponseController
@@ -27,13 +27,13 @@ func (a *answer) code() int {
 	return a.status
 }
 
-// PieceBytes is the number of bytes that a client has to take within the write timeout. A slow
-// reader that makes progress is not disconnected in the middle of a large response.
+// PieceBytes is the number of bytes that a client has to read within the write timeout. The timeout
+// applies to each such piece, so that a slow client can still get a large response.
 const PieceBytes = 64 << 10
 
-// WriteHeader implements [http.ResponseWriter]. The request keeps its place in its org's share of
-// the processor, because the body is encoded later. For a WebSocket, which has no body, WriteHeader
-// frees the place.
+// WriteHeader implements [http.ResponseWriter]. The request keeps its place in the org's share of
+// the processor until the first Write, because the body is still to be encoded. Only for a
+// WebSocket, which has no body, WriteHeader frees the place.
 func (a *answer) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		a.visit.Leave()
@@ -59,9 +59,8 @@ func (a *answer) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// FlushError sends what was written; http.ResponseController calls it. It frees the request's place
-// in its org's share of the processor, because a response that is flushed before its first byte is
-// a stream.
+// FlushError sends what was written; http.ResponseController calls it. A response that is flushed
+// is a stream, so FlushError frees the request's place in the org's share of the processor.
 func (a *answer) FlushError() error {
 	a.visit.Leave()
 	return a.c.Flush()

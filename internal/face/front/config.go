@@ -23,21 +23,21 @@ type Authenticator interface {
 	KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey, error)
 }
 
-// Config configures the front. The packages that serve parts of the API read the same Config.
-// Engine is required; the zero value of every other field works.
+// Config configures the front. The packages that serve parts of the API use the same Config. Engine
+// is required. All other fields may be zero.
 type Config struct {
 	Engine *engine.Engine
 	// Auth finds API keys. By default it finds the keys that the engine has stored.
 	Auth Authenticator
-	// Hosts are the accepted values of the Host header, with or without port. In dev mode they
-	// protect against DNS rebinding: a foreign page's host name that resolves to the loopback
-	// address. If Hosts is empty, every host is accepted.
+	// Hosts are the accepted values of the Host header, with or without port. They protect a server
+	// in dev mode against DNS rebinding, in which the host name of another site resolves to the
+	// loopback address. If Hosts is empty, every host is accepted.
 	Hosts []string
-	// Origins are trusted origins besides the one that the Host header names. Their pages may read
-	// responses (CORS).
+	// Origins are trusted origins in addition to the server's own. Their pages may read responses
+	// (CORS).
 	Origins []string
-	// PublicURL is the address under which browsers open the pages if a proxy stands in front. It
-	// has only a scheme and a host. If nil, each request's Host and TLS are used.
+	// PublicURL is the address at which browsers open the pages through a proxy. It has only a
+	// scheme and a host. Without a proxy it is nil, and the address of each request is used.
 	PublicURL *url.URL
 	// Address returns the address at which the server listens for HTTP, or nil if it does not listen.
 	// The function itself may be nil.
@@ -47,8 +47,8 @@ type Config struct {
 	Observer Observer
 	// TracerProvider creates spans of requests; nil creates none.
 	TracerProvider trace.TracerProvider
-	// Stop is closed when the server stops. The front then resets every open stream, so that clients
-	// continue with another server.
+	// Stop is closed when the server stops. The front then resets the connection of every open
+	// stream, so that clients continue on another server.
 	Stop <-chan struct{}
 	// PingEvery is the interval between pings of a stream; default 15 s.
 	PingEvery time.Duration
@@ -58,13 +58,13 @@ type Config struct {
 	// BodyTimeout is the time within which a whole request body must arrive; default one minute. An
 	// upload has one minute for each piece of its body.
 	BodyTimeout time.Duration
-	// RecheckEvery is the interval at which an open stream's key is checked again; default 2 s. A
-	// key is trusted for 2 s without a read of the store, so a revoked key stops within 5 s.
+	// RecheckEvery is the interval at which an open stream's key is checked again; default 2 s.
+	// Keys are cached for 2 s, so a stream ends within 5 s after its key was revoked.
 	RecheckEvery time.Duration
 	// StreamsPerKey is the largest number of streams, WebSockets and waiting polls that one key may
 	// have open; default 20,000.
 	StreamsPerKey int
-	// Share divides the processor among the orgs of requests; nil does not divide it.
+	// Share divides the processor among the orgs; nil does not divide it.
 	Share *fair.Share
 }
 

@@ -18,9 +18,9 @@ const (
 		" Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq"
 )
 
-// cors lets pages of the configured origins read responses. It answers the preflight requests of
-// their browsers, and reports whether the request was a preflight. Such pages send the key as a
-// bearer token; the session cookie is only for the server's own pages.
+// cors lets pages of the configured origins read responses. It answers preflight requests, and
+// reports whether the request was one. These pages must send a key, because the session cookie is
+// only for the server's own pages.
 func (f *Front) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if len(f.Origins) == 0 {
 		return false

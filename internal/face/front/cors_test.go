@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/face"
 )
 
-// TestPagesOfOtherOrigins checks that pages of a configured origin may use the API with a key. For
-// pages of other origins, browsers do not expose the responses.
+// TestPagesOfOtherOrigins checks that pages of a configured origin may use the API with a key. The
+// responses to pages of other origins lack the CORS headers, so browsers hide them.
 func TestPagesOfOtherOrigins(t *testing.T) {
 	const app = "https://app.example.com"
 	h := open(t, func(c *face.Config) { c.Origins = []string{app} })

@@ -18,8 +18,7 @@ func ParseID(what, text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// Execution returns the execution that a path names. Contents of the execution that are stored in
-// blobs are not loaded.
+// Execution returns the execution that a path names. Its large contents are returned as references.
 func (f *Front) Execution(ctx context.Context, org, text string) (*perdure.Execution, error) {
 	id, err := ParseID("execution", text)
 	if err != nil {
@@ -29,7 +28,7 @@ func (f *Front) Execution(ctx context.Context, org, text string) (*perdure.Execu
 }
 
 // Detached returns the context of a stream that continues after the handler of its request has
-// returned. The work of the stream is still charged to its org.
+// returned. The processor time of the stream is still charged to its org.
 func Detached(request context.Context, execution uuid.UUID) context.Context {
 	ctx := context.WithValue(context.Background(), callerKey{}, CallerOf(request))
 	ctx = context.WithValue(ctx, executionKey{}, execution)

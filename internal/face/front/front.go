@@ -47,7 +47,8 @@ func QueryOf(ctx context.Context) url.Values {
 	return query
 }
 
-// ServeHTTP checks the target of a request, authenticates the caller, and finds the route.
+// ServeHTTP checks that a request was sent to this server, authenticates the caller, and calls the
+// handler of the route.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: f.WriteTimeout}
 	defer func() { answer.visit.Leave() }()
@@ -63,7 +64,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.recovered(answer, r)
 	answer.Header().Set("X-Content-Type-Options", "nosniff")
 	answer.Header().Set("Referrer-Policy", "no-referrer")
-	// ServeHTTP changes a copy of the request. The server looks at the Body of the original to know
+	// The handler gets a copy of the request, because net/http looks at the original Body to know
 	// whether a client still waits for "100 Continue".
 	body := &requestBody{ReadCloser: r.Body, c: answer.c, within: f.BodyTimeout}
 	r = r.WithContext(r.Context())
@@ -152,14 +153,16 @@ func (f *Front) identified(w http.ResponseWriter, r *http.Request, pattern strin
 }
 
 // misdirected returns a problem if the request was sent to the wrong host or by a page of another
-// site, and nil otherwise. If Hosts are set, the Host header must be one of them. A page of
-// another origin is refused if Hosts are set, or if the request signs in or out.
+// site, and nil otherwise. If Config.Hosts is set, the Host header must be in it, and pages of
+// other origins are refused. Requests that sign in or out are always refused to pages of other
+// origins.
 func (f *Front) misdirected(r *http.Request) *problem.Problem {
 	if !f.ownHost(r) {
 		return problem.New(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
 	}
-	// A browser sends "Origin: null" with the form on the page of a question link, because that page
-	// has no referrer. Such a request is admitted by the token in its path, which no other page knows.
+	// A browser sends "Origin: null" with the form on the page of a question link, because that
+	// page sends no referrer. The token in the path, which no other page knows, takes the place of
+	// the check.
 	if r.Header.Get("Origin") == "" || f.ownOrigin(r) || isLink(r) {
 		return nil
 	}
@@ -175,8 +178,8 @@ func setsCookie(r *http.Request) bool {
 	return r.URL.Path == "/api/login" || r.URL.Path == "/api/logout"
 }
 
-// asJSON sets the content type of a request to JSON if the request has a type that tools such as
-// curl send by default. If the body is in fact not JSON, the handler refuses it with the reason.
+// asJSON sets the content type of a request to JSON if it is one that tools such as curl send by
+// default. If the body is not JSON, the handler refuses it.
 func asJSON(r *http.Request) {
 	switch ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(ct)) {
 	case "application/x-www-form-urlencoded", "text/plain", "application/json":
@@ -184,8 +187,8 @@ func asJSON(r *http.Request) {
 	}
 }
 
-// unmatched returns the problem of a request that matches no route. h is the handler with which the
-// mux answers such requests.
+// unmatched returns the problem of a request that matches no route. The parameter `h` is the
+// handler that the mux returns for such requests.
 func unmatched(h http.Handler, w http.ResponseWriter, r *http.Request) *problem.Problem {
 	probe := &probe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
@@ -205,9 +208,8 @@ func (p *probe) Header() http.Header         { return p.header }
 func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probe) WriteHeader(int)             {}
 
-// recovered turns a panic into an error response; the response and the logged panic have the same
-// id. A panic that resets a stream on purpose continues to the HTTP server, which closes the
-// connection.
+// recovered turns a panic into an error response, which has the same id as the log line of the
+// panic. It passes on http.ErrAbortHandler, with which a handler resets a stream.
 func (f *Front) recovered(w *answer, r *http.Request) {
 	cause := recover()
 	if cause == nil {

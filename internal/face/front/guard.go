@@ -16,7 +16,7 @@ type Access int
 // Admin admits keys of the role admin, for their own org. It is the zero value, so a route without
 // an explicit Access is closed to other roles. Client also admits the role client. Approver admits
 // the roles admin, client and approver. Operator admits only the token of the server's data
-// directory, and checks no org.
+// directory, for all orgs.
 const (
 	Admin Access = iota
 	Client
@@ -92,9 +92,9 @@ func isPublic(pattern string) bool {
 	})
 }
 
-// needsKey reports whether a request needs a key. pattern is the route that the request matches. If
-// pattern is "", the request matches no route; it then needs a key if it is below the paths of orgs
-// or streams.
+// needsKey reports whether a request needs a key. The parameter `pattern` is the route that the
+// request matches. A request that matches no route needs a key if its path is below the paths of
+// orgs or streams.
 func needsKey(pattern, path string) bool {
 	if path == OrgsPath || strings.HasPrefix(path, OrgsPath+"/") || strings.HasPrefix(path, StreamsPath) {
 		return true
@@ -111,12 +111,12 @@ type Route struct {
 	Access Access
 	// Upload turns off the size limit of the request body. The handler reads the body in pieces.
 	Upload bool
-	// AnyType keeps the content type of a request body. Otherwise the front treats a body as JSON if
-	// it has one of the types that tools send by default.
+	// AnyType keeps the content type of a request body. Otherwise the front changes the types that
+	// tools send by default to JSON.
 	AnyType bool
-	// Compress allows the front to compress responses to GET. It is false for routes whose responses
-	// contain secrets. If a secret is compressed together with text that an attacker chose, the size
-	// of the response reveals the secret.
+	// Compress allows the front to compress responses to GET. It must be false if responses contain
+	// secrets: the compressed size can reveal a secret that is compressed together with text of an
+	// attacker.
 	Compress bool
 }
 
@@ -146,9 +146,9 @@ func (f *Front) Routes() []string {
 	return all
 }
 
-// refusal returns the reason why a caller may not use a route; nil if the caller may. org is the
-// org in the path, or "" if the path has none. A foreign org gets the same error as an org that
-// does not exist. Worker keys are always refused, because they are only for gRPC.
+// refusal returns the reason why a caller may not use a route, or nil. The parameter `org` is the
+// org in the path, if the path has one. Another org than the caller's gets the same error as an org
+// that does not exist. Worker keys are always refused, because they are only for gRPC.
 func refusal(c Caller, access Access, org string) *problem.Problem {
 	switch {
 	case access == Operator && c.Operator:
@@ -167,9 +167,9 @@ func refusal(c Caller, access Access, org string) *problem.Problem {
 	return problem.New(perdure.PermissionDenied, "only a key of role admin may do this")
 }
 
-// Tree is a part of the API that serves all paths below its prefixes by itself, because its
-// errors have a different JSON shape. The front checks requests to a tree like those to a route
-// with the access Client.
+// Tree is a part of the API that routes all paths below its prefixes itself, because its errors
+// have another JSON shape. The front checks requests to a tree like requests to a route with the
+// access Client.
 type Tree interface {
 	// Owns reports whether the tree serves a path.
 	Owns(path string) bool
@@ -178,7 +178,7 @@ type Tree interface {
 	// Route returns the pattern that a request matches, without the method; "" if the request matches
 	// none.
 	Route(r *http.Request) string
-	// Refuse sends a problem as an error in the tree's own JSON shape.
+	// Refuse sends a problem in the JSON shape of the tree's errors.
 	Refuse(w http.ResponseWriter, p *problem.Problem)
 	http.Handler
 }
@@ -186,7 +186,7 @@ type Tree interface {
 // Mount adds a tree. No two trees of a front own the same path.
 func (f *Front) Mount(t Tree) { f.trees = append(f.trees, t) }
 
-// treeOf returns the tree that owns the path of a request; nil if none does.
+// treeOf returns the tree that owns the path of a request, or nil.
 func (f *Front) treeOf(r *http.Request) Tree {
 	for _, t := range f.trees {
 		if t.Owns(r.URL.Path) {

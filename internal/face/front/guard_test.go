@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// TestRoutesNeedAKeyUnlessTheyArePublic checks that a route needs a key unless the list of public
-// routes names it, wherever its path is.
+// TestRoutesNeedAKeyUnlessTheyArePublic checks that every route needs a key, except those in the
+// list of public routes.
 func TestRoutesNeedAKeyUnlessTheyArePublic(t *testing.T) {
 	for pattern, c := range map[string]struct {
 		target string
@@ -48,8 +48,8 @@ func TestRoutesNeedAKeyUnlessTheyArePublic(t *testing.T) {
 	}
 }
 
-// TestAccessOfRoutes checks that a route without an explicit Access is open to admins only. A
-// caller without a role may use nothing. A request that was not authenticated has such a caller.
+// TestAccessOfRoutes checks that a route without an explicit Access admits only admins, and that no
+// route admits the zero Caller, which an unauthenticated request has.
 func TestAccessOfRoutes(t *testing.T) {
 	approver := Caller{Org: "a", Role: perdure.KeyApprover}
 	var unnamed Access

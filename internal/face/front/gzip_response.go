@@ -14,13 +14,13 @@ import (
 // compressFrom is the size in bytes of the smallest response that is compressed.
 const compressFrom = 1 << 10
 
-// zipSuffix is the end of the ETag of a compressed response. The compressed and the uncompressed
-// response have different bytes, so their ETags must differ.
+// zipSuffix is the end of the ETag of a compressed response. Its ETag must differ from that of the
+// uncompressed response, which has other bytes.
 const zipSuffix = `-gzip"`
 
-// zipPiece is the number of compressed bytes that are written at once. A response up to this size
-// is compressed before its first byte is written, while the request still has its place in its
-// org's share of the processor.
+// zipPiece is the number of compressed bytes that are written at once. A smaller response is
+// compressed completely before its first byte is written, while the request still has its place in
+// the org's share of the processor.
 const zipPiece = 64 << 10
 
 var zippers = sync.Pool{New: func() any {
@@ -77,9 +77,9 @@ type gzipResponseWriter struct {
 	to     *pooledGzip // nil if the response is not compressed
 }
 
-// compress returns a writer that compresses the response. It replaces ETags of compressed
-// responses in the request by those of the uncompressed ones, which the handler knows. The caller
-// closes the writer if the response is complete.
+// compress returns a writer that compresses the response. It changes ETags of compressed responses
+// in the request to the ETags of the uncompressed responses, which the handler knows. The caller
+// must close the writer after a complete response.
 func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	z := &gzipResponseWriter{ResponseWriter: w, gzip: takesGzip(r)}
 	for _, name := range []string{"If-None-Match", "If-Match"} {
@@ -91,8 +91,8 @@ func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	return z
 }
 
-// WriteHeader delays the status until the first bytes of the body show whether the response will
-// be compressed.
+// WriteHeader delays the status until it is known, from the size of the body, whether the response
+// is compressed.
 func (z *gzipResponseWriter) WriteHeader(status int) {
 	if z.status != 0 {
 		return

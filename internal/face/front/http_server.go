@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// h2Streams is the largest number of concurrent requests on one HTTP/2 connection, event streams
-// included.
+// h2Streams is the largest number of concurrent requests on one HTTP/2 connection, including event
+// streams.
 const h2Streams = 1000
 
 // NewServer creates a server for the handler: HTTP/1.1, and HTTP/2 over TLS and, by prior
@@ -20,7 +20,7 @@ func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: errors,
 		Protocols: &protocols,
-		// If a connection is silent, the server pings it, and closes it if no answer comes.
+		// The server pings a silent connection, and closes it if no answer comes.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: h2Streams, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }

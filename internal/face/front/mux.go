@@ -10,9 +10,9 @@ import (
 // front has one, and so has each [Tree]. The zero value is ready to use.
 type Mux struct {
 	mux http.ServeMux
-	// actions has the routes below actionsPath. They take precedence over the routes in mux. A
-	// single [http.ServeMux] would panic at their registration, because they conflict with routes
-	// below one execution.
+	// actions has the routes below actionsPath, which take precedence over those in the field
+	// `mux`. One [http.ServeMux] cannot have both: these routes conflict with those of a single
+	// execution.
 	actions  http.ServeMux
 	patterns []string
 }

@@ -10,15 +10,15 @@ import (
 // Observer receives metrics of requests and of the readers of streams. Its methods are called
 // concurrently and must not block.
 type Observer interface {
-	// Request reports a response. route is the matched pattern without the method, or "" if none
-	// matched. For a stream that continues after its handler has returned, it is called when the
+	// Request reports a response. The parameter `route` is the matched pattern without the method,
+	// or "". For a stream that continues after its handler has returned, Request is called when the
 	// stream starts.
 	Request(method, route string, status int, took time.Duration)
-	// Reading reports that a reader has begun to follow a log over the transport. The returned
-	// function is called when the reader stops.
+	// Reading reports that a reader has begun to follow a log. The function `left` is called when
+	// the reader stops.
 	Reading(transport string) (left func())
-	// Delivered reports the age that an event had when it was written to a reader. It is called only
-	// for readers that had already received all earlier events.
+	// Delivered reports how old an event was when it was written to a reader. It is called only for
+	// readers that follow the end of the log, not for those that still read older events.
 	Delivered(transport string, age time.Duration)
 }
 
@@ -53,7 +53,7 @@ func (f *Front) routeOf(r *http.Request) string {
 	return f.mux.Route(r)
 }
 
-// Delivered reports the age of a log item that is being written to a reader. If several items are
+// Delivered reports the age of a log item that is being written to a reader. Of items that are
 // written together, the caller reports only the last one.
 func (f *Front) Delivered(transport string, i eventlog.Item) {
 	if i.Live && !i.More && !i.At.IsZero() {

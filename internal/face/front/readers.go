@@ -43,12 +43,12 @@ type readers struct {
 	open map[perdure.Hash]int
 }
 
-// crowdedPause is the Retry-After for a key that has too many open readers. Nobody can predict when
-// one of the open readers leaves.
+// crowdedPause is the Retry-After for a key that has too many open readers. The time is arbitrary:
+// the server cannot know when a reader will leave.
 const crowdedPause = 5 * time.Second
 
-// Admit counts a reader that the caller opens, and returns the function that ends the count. It
-// returns rate_limited if the caller's key has too many open readers.
+// Admit counts a reader that the client opens. The returned function ends the count. Error:
+// rate_limited, if the client's key has too many open readers.
 func (f *Front) Admit(c Caller, transport string) (leave func(), p *problem.Problem) {
 	f.readers.mu.Lock()
 	defer f.readers.mu.Unlock()

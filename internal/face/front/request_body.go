@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// requestBody is a request body whose Close does nothing, so that drain can still read what the
-// handler has left. The read deadline starts with the first read, unless the handler sets another
-// deadline.
+// requestBody is a request body whose Close does nothing, so that the method `drain` can still read
+// the rest after the handler. The read deadline starts with the first read, unless the handler sets
+// another deadline.
 type requestBody struct {
 	io.ReadCloser
 	c      *http.ResponseController
@@ -40,8 +40,8 @@ func (k *requestBody) Read(b []byte) (int, error) {
 
 func (k *requestBody) Close() error { return nil }
 
-// drain reads what is left of the body of a refused request. A client that is still sending would
-// otherwise see a connection reset instead of the response.
+// drain reads the rest of the body of a refused request. Otherwise a client that is still sending
+// would get a connection reset instead of the response.
 func (k *requestBody) drain(w http.ResponseWriter) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // if this fails, only the size of the copy is limited

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// SessionHeader carries the half of a session that the web page stores; the browser's cookie has
-	// the other half. Pages of other origins cannot send this header, because the CORS preflight does
-	// not allow it.
+	// SessionHeader is the header with the half of a session's secret that the web page stores. The
+	// other half is in the cookie. Pages of other origins cannot send this header, because CORS
+	// does not allow it.
 	SessionHeader = "Perdure-Session"
 	// SocketProtocol is the WebSocket subprotocol that the server selects. A browser cannot add
-	// headers to a WebSocket request, so a page sends its half of the session as a second subprotocol,
-	// which begins with sessionProtocol. The server never selects the second one, so the response does
-	// not repeat the secret.
+	// headers to a WebSocket request, so a page sends its half of the session as a second
+	// subprotocol, which begins with sessionProtocol. The server selects only the first one, so
+	// that the response does not contain the secret.
 	SocketProtocol  = "perdure"
 	sessionProtocol = "perdure.session."
 )
@@ -34,8 +34,8 @@ type proof struct {
 	cookie, page perdure.Hash
 }
 
-// halvesOf returns the two halves of a session from a request: the half in the cookie and the half
-// of the page. A half that is missing is "".
+// halvesOf returns the two halves of a session's secret from a request: the cookie's and the
+// page's. A missing half is "".
 func (f *Front) halvesOf(r *http.Request) (cookie, page string) {
 	if c, err := r.Cookie(f.cookieFor(r).Name); err == nil {
 		cookie = c.Value
@@ -46,8 +46,8 @@ func (f *Front) halvesOf(r *http.Request) (cookie, page string) {
 	return cookie, page
 }
 
-// offeredHalf returns the page's half of a session from the subprotocols of a WebSocket request; ""
-// if there is none.
+// offeredHalf returns the page's half of a session's secret from the subprotocols of a WebSocket
+// request, or "".
 func offeredHalf(h http.Header) string {
 	for _, line := range h.Values("Sec-WebSocket-Protocol") {
 		for protocol := range strings.SplitSeq(line, ",") {
@@ -59,9 +59,10 @@ func offeredHalf(h http.Header) string {
 	return ""
 }
 
-// cookieFor returns the session cookie for a browser, without a value. Browsers send the cookies of
-// a host to all of its ports, so the cookie's name contains the port. Over https, the name begins
-// with __Host-. Other hosts of the domain, and pages without TLS, can then not set the cookie.
+// cookieFor returns the session cookie for a browser, without a value. The cookie's name contains
+// the port, because browsers send the cookies of a host to all of its ports. Over https, the name
+// begins with __Host-, so that other hosts of the domain, and pages without TLS, cannot set the
+// cookie.
 func (f *Front) cookieFor(r *http.Request) http.Cookie {
 	at := requestURL(r)
 	if f.PublicURL != nil {
@@ -123,7 +124,7 @@ func (f *Front) BrowserIn(w http.ResponseWriter, r *http.Request) Browser {
 	return b
 }
 
-// Actor returns the browser in the form in which the audit log records it. name and id are those of
+// Actor returns the browser as the audit log records it. The parameters are the name and the id of
 // the key on whose behalf the browser acts.
 func (b Browser) Actor(name string, id *uuid.UUID) perdure.Actor {
 	return perdure.Actor{KeyID: id, Name: name, RequestID: b.requestID, RemoteAddress: b.remote}
@@ -160,8 +161,8 @@ func (f *Front) SignIn(ctx context.Context, secret string, b Browser) (*perdure.
 	return session, halves, key, err
 }
 
-// SignOut ends the session whose two halves the browser has sent. If a half is missing, it does
-// nothing.
+// SignOut ends the session of the browser. It does nothing if the two halves that the browser has
+// sent are not those of one session.
 func (f *Front) SignOut(ctx context.Context, b Browser) error {
 	session, err := f.Engine.Session(ctx, b.halves.cookie, b.halves.page)
 	if perdure.IsCode(err, perdure.Unauthenticated) {

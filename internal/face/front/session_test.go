@@ -43,8 +43,8 @@ func TestLoginAnswersWithOneHalf(t *testing.T) {
 	}
 }
 
-// TestSessionsAreListedAndRevoked checks that an admin's key lists and ends the sessions of its
-// org, and a client's key its own sessions. A session that the caller may not see is not found.
+// TestSessionsAreListedAndRevoked checks that an admin's key can list and end all sessions of its
+// org, and a client's key only its own sessions. For other sessions the error is not_found.
 func TestSessionsAreListedAndRevoked(t *testing.T) {
 	h := open(t)
 	mine, other, admins := h.SignIn(h.ClientKey), h.SignIn(h.Key("client")), h.SignIn(h.AdminKey)
@@ -118,7 +118,7 @@ func TestLogoutNeedsBothHalves(t *testing.T) {
 }
 
 // TestStreamsEndWithTheirSession checks that signing out, revoking the session or its key, and
-// disabling the org end the session's streams and sockets.
+// disabling the org each end the session's streams and WebSockets.
 func TestStreamsEndWithTheirSession(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	x := h.Start("")
@@ -196,8 +196,8 @@ func TestCookiesAreNamedForTheirAddress(t *testing.T) {
 	}
 }
 
-// TestCookiesAreOfOnePort checks that a session of one port is not valid at another port of the
-// host, where the cookie has another name.
+// TestCookiesAreOfOnePort checks that a session at one port is not valid at another port of the
+// same host, because the cookie has another name there.
 func TestCookiesAreOfOnePort(t *testing.T) {
 	h := open(t)
 	s := h.SignIn(h.ClientKey)

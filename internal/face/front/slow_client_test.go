@@ -52,8 +52,8 @@ func TestBodiesThatTrickle(t *testing.T) {
 	}
 }
 
-// TestStreamsOutliveTheirBodies checks that an event stream that answers a POST continues after the
-// timeout of the request's body.
+// TestStreamsOutliveTheirBodies checks that the timeout for the body of a POST does not end the
+// event stream that is the response to this POST.
 func TestStreamsOutliveTheirBodies(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.BodyTimeout, c.PingEvery = 100*time.Millisecond, 300*time.Millisecond })
 	res, err := http.DefaultClient.Do(h.Request("POST", "./v1/responses", `{"model":"scripted/m","input":"hi","stream":true}`))

@@ -20,7 +20,7 @@ type streamSupervisor struct {
 	open  map[*supervisedStream]bool
 	leave chan struct{} // closed to end the goroutine
 	over  chan struct{} // closed at the end of the goroutine
-	// stopped is set when the server stops. Streams that are opened afterwards end at once.
+	// stopped is set when the server stops. Streams that are opened later are ended immediately.
 	stopped bool
 }
 
@@ -36,9 +36,9 @@ var (
 	ErrKeyOver  = errors.New("the key is revoked, its org is disabled, or the session has ended")
 )
 
-// Supervise returns the context of a stream that a request opens, and a function that must be
-// called at the stream's end. ctx is the context of the request. If the server ends the stream, the
-// cause of the returned context is ErrStopping or ErrKeyOver.
+// Supervise returns the context for a stream that the request with the context ctx opens. The
+// returned function must be called at the end of the stream. If the server ends the stream, it
+// cancels the context with the cause ErrStopping or ErrKeyOver.
 func (f *Front) Supervise(ctx context.Context) (context.Context, func()) { return f.watch.enter(ctx) }
 
 // Recheck returns a function that checks whether the key of a long request is still valid. It
@@ -48,8 +48,8 @@ func (f *Front) Recheck(r *http.Request) func() error {
 	return func() error { return key.check(r.Context()) }
 }
 
-// CountRequest applies the key's request limit to a request that arrives over an open connection,
-// such as a WebSocket. ctx is the context of the connection.
+// CountRequest counts a request that arrives over an open connection, such as a WebSocket, against
+// the limit of requests of the caller's key. The parameter ctx is the context of the connection.
 func (f *Front) CountRequest(ctx context.Context) error {
 	key, _, err := f.verify(ctx, CallerOf(ctx).proof)
 	if err != nil {
@@ -58,8 +58,7 @@ func (f *Front) CountRequest(ctx context.Context) error {
 	return f.Engine.Request(key)
 }
 
-// enter adds a stream, and starts the goroutine for the first one. [Front.Supervise] describes
-// its results.
+// enter implements [Front.Supervise]. It starts the goroutine for the first stream.
 func (w *streamSupervisor) enter(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	one := &supervisedStream{CallerOf(ctx), cancel}
@@ -110,7 +109,7 @@ func (w *streamSupervisor) run(leave, over chan struct{}) {
 	}
 }
 
-// stopping ends all open streams, and makes enter end each later stream at once. It runs until no
+// stopping ends all open streams, also those that are opened while it runs. It returns when no
 // stream is open.
 func (w *streamSupervisor) stopping(leave chan struct{}) {
 	w.mu.Lock()
@@ -168,7 +167,7 @@ func (k *keyRecheck) check(ctx context.Context) error {
 }
 
 // keyOver returns ErrKeyOver if the caller's key is no longer valid, or the caller's session has
-// ended. It returns nil if the store does not answer.
+// ended. It returns nil if the store cannot be read.
 func (f *Front) keyOver(ctx context.Context, c Caller) error {
 	key, _, err := f.verify(ctx, c.proof)
 	switch {

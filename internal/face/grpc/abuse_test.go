@@ -37,8 +37,8 @@ func (w *world) unbounded(t *testing.T) (perdurev1.WorkerDispatchClient, context
 }
 
 // TestMessagesThatAreTooLarge checks that messages over the limit, compressed or not, get
-// ResourceExhausted. Eight compressed messages of 48 MiB cost less than 160 MiB of allocations in
-// total, and the server still answers.
+// ResourceExhausted. For eight compressed messages of 48 MiB, the server allocates less than 160
+// MiB in total, and it still answers other calls.
 func TestMessagesThatAreTooLarge(t *testing.T) {
 	w := start(t)
 	c, ctx := w.unbounded(t)
@@ -72,7 +72,7 @@ func TestMessagesThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// wire is an HTTP/2 connection on which a test can send any frames.
+// wire is an HTTP/2 connection on which a test can send any HTTP/2 frames.
 type wire struct {
 	t     *testing.T
 	conn  net.Conn
@@ -180,7 +180,7 @@ func zeros(t *testing.T, size int) []byte {
 }
 
 // TestTooManyCallsOnAConnection checks that calls over the limit of a connection are refused with
-// REFUSED_STREAM. Another connection can still be used.
+// REFUSED_STREAM. Calls on another connection still succeed.
 func TestTooManyCallsOnAConnection(t *testing.T) {
 	w := start(t)
 	x := w.wire(t)

@@ -56,7 +56,7 @@ func (s *agentService) Commit(ctx context.Context, m *perdurev1.CommitRequest) (
 	return doCommit(ctx, commit)
 }
 
-// doCommit sends a commit to the engine. All calls that commit to an execution use it.
+// doCommit sends a commit to the engine. All gRPC calls that commit to an execution use doCommit.
 func doCommit(ctx context.Context, commit perdure.Commit) (*perdurev1.CommitResponse, error) {
 	c := callerOf(ctx)
 	commit.Offer.Embedded = c.Embedded
@@ -81,8 +81,8 @@ func fitCommit(fit *pbconv.Fitter, lease perdure.Lease, answer perdure.CommitRep
 	return nil
 }
 
-// answerFitter returns a Fitter for the responses to the caller c. The Fitter stores a content that
-// is too large for a gRPC message as a blob.
+// answerFitter returns the Fitter for responses to `c`. It stores contents that are too large for a
+// gRPC message in blobs.
 func answerFitter(ctx context.Context, c caller) *pbconv.Fitter {
 	return &pbconv.Fitter{Answer: true, Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return c.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))
@@ -186,7 +186,7 @@ func (s *agentService) GetQuestions(m *perdurev1.GetQuestionsRequest, out perdur
 	return nil
 }
 
-// GetStreamedText returns the text that a task streamed before it ended.
+// GetStreamedText returns the text that a task had streamed by its end.
 func (s *agentService) GetStreamedText(ctx context.Context, m *perdurev1.GetStreamedTextRequest) (*perdurev1.GetStreamedTextResponse, error) {
 	execution, task, err := pbconv.StreamedTextRequestFromProto(m)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Principal is the owner of a key.
+// Principal is the identity of the owner of a key.
 type Principal struct {
 	Org  string
 	Role perdure.KeyRole
 	// Embedded is set if the worker runs inside the server's process.
 	Embedded bool
-	// Key is the key whose limits apply to the calls; nil if there is none.
+	// Key is the key whose limits apply to the calls, or nil.
 	Key *perdure.APIKey
 }
 
@@ -34,8 +34,7 @@ type Limiter interface {
 	Request(key *perdure.APIKey) error
 }
 
-// access authenticates workers. It puts the caller, which contains the interface Dispatch of the
-// caller's org, into the context of each call.
+// access authenticates workers. It adds the caller to the context of each call.
 type access struct {
 	backend Backend
 	auth    Authenticator
@@ -44,7 +43,7 @@ type access struct {
 	share   *fair.Share
 }
 
-// caller is the authenticated worker that made a call.
+// caller is the authenticated worker that made a call, with the Dispatch of its org.
 type caller struct {
 	Principal
 	perdure.Dispatch
@@ -52,7 +51,7 @@ type caller struct {
 
 type callerKey struct{}
 
-// callerOf returns the caller that access has put into the context.
+// callerOf returns the caller that `access` has added to the context.
 func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
 func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
@@ -80,9 +79,9 @@ func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, ne
 	return reply, causeOf(ctx, err)
 }
 
-// enter waits until a call may compute in its org's share of the processor. A poll mostly waits for
-// work, so it occupies no place in the share; it waits only until the org has processor time left.
-// A heartbeat must not be delayed. The commands of polls and heartbeats are charged to the org.
+// enter waits until a call may compute in its org's share of the processor. A heartbeat does not
+// wait. A poll waits only until the org has processor time left, and occupies no place while it
+// waits for work.
 func enter(ctx context.Context, visit *fair.Visit, method string) error {
 	switch {
 	case method == perdurev1.WorkerDispatch_Heartbeat_FullMethodName:
@@ -97,7 +96,7 @@ func enter(ctx context.Context, visit *fair.Visit, method string) error {
 // pollCost is the approximate processor time of a poll, without the commands that it runs.
 const pollCost = 50 * time.Microsecond
 
-// long are the unary calls that wait until there is work.
+// long contains the unary calls that wait for work.
 var long = map[string]bool{
 	perdurev1.AgentDispatch_PollAgent_FullMethodName: true,
 	perdurev1.WorkerDispatch_PollTask_FullMethodName: true,
@@ -127,7 +126,7 @@ type callerStream struct {
 
 func (s *callerStream) Context() context.Context { return s.ctx }
 
-// uncounted are the calls that do not count towards a key's limit of calls.
+// uncounted contains the calls that do not count towards the limit of calls of a key.
 var uncounted = map[string]bool{perdurev1.WorkerDispatch_Heartbeat_FullMethodName: true}
 
 // admit authenticates the caller. Errors: unauthenticated, permission_denied, rate_limited, and
@@ -173,8 +172,8 @@ func bearerOf(ctx context.Context) (string, error) {
 	return "", perdure.Errorf(perdure.Unauthenticated, `the call has no key; send the metadata "authorization: Bearer KEY"`)
 }
 
-// OrgMetadata is the metadata key with which a worker of the operator names the org that it works
-// for.
+// OrgMetadata is the metadata key for the name of an org. A worker of the operator names with it
+// the org that it works for.
 const OrgMetadata = "perdure-org"
 
 // OrgOf returns the org in the metadata of a call; "" if the call names none.
@@ -202,7 +201,7 @@ func (a access) watch(ctx context.Context, bearer string) (context.Context, func
 				return
 			case <-ticker.C:
 			}
-			// Only a refused token ends the call. If the check itself fails, the call continues.
+			// Only a refused token ends the call, not a failed check.
 			if _, err := a.check(ctx, bearer); refused(err) {
 				cancel(err)
 				return
@@ -219,7 +218,7 @@ func refused(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// causeOf returns the refusal that ended ctx. If no refusal has ended it, causeOf returns err.
+// causeOf returns the refusal that ended ctx, or err if ctx was not ended by a refusal.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); refused(cause) {
 		return cause

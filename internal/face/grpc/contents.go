@@ -14,12 +14,12 @@ import (
 )
 
 // window is the maximum number of pieces of one content that the worker may send before the
-// server's reader has read them. An open request therefore needs at most window times 64 KiB of
-// memory.
+// server's reader has read them. It limits the memory of an open request to 1 MiB: 16 pieces of 64
+// KiB.
 const window = 16
 
-// ServeContents makes the contents that the worker stores available to the engine, until the
-// worker's stream ends.
+// ServeContents lets the engine read the contents that the worker stores, until the worker's stream
+// ends.
 func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeContentsServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -66,7 +66,7 @@ func noWorker(err error) error {
 	return perdure.FieldErrorf("worker_id", "must be in the first message of the stream")
 }
 
-// workerContents are the contents that the worker at the other end of a stream stores.
+// workerContents reads contents from the worker at the other end of a stream.
 type workerContents struct {
 	ctx     context.Context // ends with the stream
 	sending sync.Mutex
@@ -81,7 +81,7 @@ type workerContents struct {
 type request struct {
 	id int64
 	// answers receives the worker's messages for the request. Its buffer has room for everything
-	// that the worker may send before a message is read: the pieces of a window, and the end.
+	// that the worker may send ahead of the reader: `window` pieces, and the end.
 	answers chan *perdurev1.ServeContentsRequest
 }
 
@@ -127,8 +127,8 @@ func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum p
 	return reader, nil
 }
 
-// receive passes each message of the worker to the request that the message answers. It never
-// waits for a reader. It returns io.EOF when the worker has ended the stream.
+// receive passes each message of the worker to the open request with the message's id. It must
+// never wait for a reader. It returns io.EOF when the worker has ended the stream.
 func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, error)) error {
 	for {
 		m, err := recv()
@@ -159,7 +159,8 @@ func (c *workerContents) end() {
 	c.open = nil
 }
 
-// forget removes a request, and reports whether the worker had not yet sent the whole content.
+// forget removes a request, and reports whether it was open: the worker had not yet sent the whole
+// content.
 func (c *workerContents) forget(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,8 +61,8 @@ func (k *generatedContents) tape(sum perdure.Hash) *contentTape {
 
 func contentOf(sum perdure.Hash, size int) []byte { return bytes.Repeat(sum[:1], size) }
 
-// served starts a worker that stores the contents k. It calls the function test with the
-// ContentSource through which the engine reads them.
+// served starts a worker that stores the contents `k`. It calls the function `test` with the
+// ContentSource from which the engine reads these contents.
 func served(t *testing.T, k *generatedContents, test func(source perdure.ContentSource)) {
 	t.Helper()
 	h := start(t)
@@ -95,7 +95,7 @@ func served(t *testing.T, k *generatedContents, test func(source perdure.Content
 }
 
 // TestContentsAreServedSideBySide checks that several contents are read concurrently over one
-// stream, each complete and in order. A missing content is not_found.
+// stream, each complete and in order. The error for a missing content is not_found.
 func TestContentsAreServedSideBySide(t *testing.T) {
 	k := &generatedContents{opened: map[perdure.Hash]*contentTape{}, sizes: map[perdure.Hash]int{}}
 	for i := range 8 {
@@ -124,9 +124,9 @@ func TestContentsAreServedSideBySide(t *testing.T) {
 	})
 }
 
-// TestSlowReaderOfContentsIsAlone checks that at most 2 MiB are read for a reader that takes
-// nothing, while another reader gets its whole content. When the slow reader closes, the worker
-// closes the content.
+// TestSlowReaderOfContentsIsAlone checks a reader of a content that stops reading. The worker sends
+// at most 2 MiB to it, while another reader gets its whole content. When the slow reader is closed,
+// the worker closes the content.
 func TestSlowReaderOfContentsIsAlone(t *testing.T) {
 	slow, quick := perdure.Hash{1}, perdure.Hash{2}
 	k := &generatedContents{opened: map[perdure.Hash]*contentTape{}, sizes: map[perdure.Hash]int{slow: 64 << 20, quick: 5 << 20}}

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// batchEntries and batchBytes limit a message with several entries. A message costs about as much
-	// as some kilobytes of content, so small entries share one.
+	// batchEntries and batchBytes limit a message with several entries. Small entries are sent in
+	// one message, because a message costs about as much as some kilobytes of content.
 	batchEntries = 256
 	batchBytes   = 128 << 10
 )
@@ -49,8 +49,8 @@ type entrySender struct {
 	bytes   int // size of the entries in held
 }
 
-// add sends an entry, or adds it to the batch. If the function follow is not nil, the message lacks
-// the entry's content, and follow sends the content afterwards.
+// add sends an entry, or adds it to the batch. If the function `follow` is not nil, it sends the
+// entry's content after the message with the entry.
 func (s *entrySender) add(e *perdurev1.Entry, follow func() error) error {
 	if !s.batches {
 		err := s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Entry{Entry: e}})
@@ -84,7 +84,7 @@ func (s *entrySender) flush() error {
 	return s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Batch{Batch: batch}})
 }
 
-// flushBefore sends the batch, and then returns cause, the error that ends the stream.
+// flushBefore sends the batch. It then returns `cause`, which is the error that ends the stream.
 func (s *entrySender) flushBefore(cause error) error {
 	if err := s.flush(); err != nil {
 		return err

@@ -48,8 +48,8 @@ func times(n, size int) []int {
 }
 
 // TestEntriesComeInBatches checks the sizes of batches of entries: at most 256 entries, and a
-// message of at most 130 KiB. An entry whose content follows in chunks ends its batch. An entry
-// before an error is sent.
+// message of at most 130 KiB. An entry whose content follows in chunks ends its batch. Entries that
+// were read before an error are sent.
 func TestEntriesComeInBatches(t *testing.T) {
 	w := start(t)
 	for name, test := range map[string]struct {

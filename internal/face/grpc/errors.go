@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// errorConverter converts errors to gRPC statuses without text that callers must not see.
+// errorConverter converts errors to gRPC statuses. It removes text that callers must not see.
 type errorConverter struct{ logger *slog.Logger }
 
-// end must be deferred by every call: it recovers a panic, and converts *err to a gRPC status.
+// end converts *err to a gRPC status, and recovers a panic. Every call must defer it.
 func (a errorConverter) end(ctx context.Context, method string, err *error) {
 	if reason := recover(); reason != nil {
 		*err = fmt.Errorf("panic: %v\n%s", reason, debug.Stack())

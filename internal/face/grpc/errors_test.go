@@ -66,7 +66,7 @@ func TestErrorsArriveExactly(t *testing.T) {
 	}
 }
 
-// call makes a call. It chooses one that the client does not repeat after an error with the code.
+// call makes a call that the client does not repeat after an error with the code.
 func call(ctx context.Context, c *remote.Client, code perdure.Code) error {
 	if code == perdure.RateLimited {
 		return c.Release(ctx, perdure.Release{})

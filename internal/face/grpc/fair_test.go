@@ -48,8 +48,8 @@ func TestCallsComputeInTheirOrgsShare(t *testing.T) {
 	}
 }
 
-// TestRequestWaitingForContentFreesItsPlace checks that a request that waits for a content from a
-// worker frees its place in its org's share of the processor for others.
+// TestRequestWaitingForContentFreesItsPlace checks that a request has no place in its org's share
+// of the processor while it waits for a content from a worker.
 func TestRequestWaitingForContentFreesItsPlace(t *testing.T) {
 	share := fair.New(2, 100)
 	share.Longest = time.Hour
@@ -89,8 +89,8 @@ func enter(t *testing.T, v *fair.Visit) {
 	}
 }
 
-// TestTooManyWaitingCallsAreRefused checks that a call gets rate_limited when no further call of
-// its org may wait for a place. A heartbeat is still answered.
+// TestTooManyWaitingCallsAreRefused checks that a call gets rate_limited if the maximum number of
+// calls of its org already waits for a place. A heartbeat is still answered.
 func TestTooManyWaitingCallsAreRefused(t *testing.T) {
 	w := start(t)
 	w.share.Longest, w.share.Queue = time.Hour, 0

@@ -25,18 +25,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is an engine that records the calls that it gets. It answers them with what the test has
+// fake is an engine that records the calls that it gets. It returns the replies that the test has
 // set, and stores blobs.
 type fake struct {
 	mu    sync.Mutex
 	asked []any
 
 	answer func(call string, asked any) (any, error)
-	// appendFrames, if set, answers calls of Append instead of the function answer.
+	// appendFrames, if set, handles calls of Append instead of the field `answer`.
 	appendFrames func(context.Context, []perdure.Frame) ([]perdure.FrameReply, error)
-	// pollAgents, if set, answers calls of PollAgents instead of the function answer.
+	// pollAgents, if set, handles calls of PollAgents instead of the field `answer`.
 	pollAgents func(context.Context, perdure.Poll) ([]perdure.AgentClaim, error)
-	// serve, if set, answers calls of ServeContents instead of the function answer.
+	// serve, if set, handles calls of ServeContents instead of the field `answer`.
 	serve    func(context.Context, uuid.UUID, perdure.ContentSource) error
 	entries  iter.Seq2[perdure.Entry, error]
 	blobs    map[uuid.UUID][]byte
@@ -72,7 +72,7 @@ func ask[R any](f *fake, call string, asked any) (R, error) {
 	return zero, err
 }
 
-// args are the arguments of a recorded call that has several.
+// args are the arguments of a recorded call that has more than one.
 type args [4]any
 
 func (f *fake) Register(_ context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -285,8 +285,8 @@ func dialTo(t *testing.T, addr, key string) *remote.Client {
 	return c
 }
 
-// raw returns a plain connection, as workers in other languages use, and a context that contains
-// the key.
+// raw returns a gRPC connection without the Go client, for calls as workers in other languages make
+// them. The context contains the key.
 func (w *world) raw(t *testing.T, key string) (context.Context, *grpc.ClientConn) {
 	t.Helper()
 	conn, err := grpc.NewClient(w.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))

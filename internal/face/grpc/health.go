@@ -64,8 +64,8 @@ func (s *healthService) Check(ctx context.Context, m *healthpb.HealthCheckReques
 	return &healthpb.HealthCheckResponse{Status: s.serving(ctx)}, nil
 }
 
-// unknown keeps the Watch call for an unknown service open, as the protocol requires, because the
-// service may be added later.
+// unknown handles a Watch call for an unknown service. The protocol requires that the call stays
+// open, because the service may be added later.
 func (s *healthService) unknown(out grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	if err := out.Send(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVICE_UNKNOWN}); err != nil {
 		return err

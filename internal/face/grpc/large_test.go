@@ -18,8 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// roomy is the largest size, in bytes, that a message may have in these tests: half of gRPC's limit
-// of 4 MiB.
+// roomy is the maximum size of a message in bytes in these tests: half of gRPC's limit of 4 MiB.
 const roomy = 2 << 20
 
 func jsonOf(size int) json.RawMessage {
@@ -104,8 +103,8 @@ func bulky(f *fake) perdure.AgentClaim {
 	return claim
 }
 
-// fillTasks returns a function that answers the calls of a fake. A poll gets the claims, and a
-// finish gets the first of them. The tasks of the claims are returned by their ids.
+// fillTasks returns a function that answers the calls of a fake. The reply to a poll has all
+// claims, that to a finish has the first claim, and reads of tasks get the tasks of the claims.
 func fillTasks(claims []perdure.AgentClaim) func(string, any) (any, error) {
 	tasks := map[uuid.UUID]*perdure.Task{}
 	for _, claim := range claims {
@@ -169,9 +168,9 @@ func TestNoAnswerComesNearTheLimit(t *testing.T) {
 }
 
 // TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain checks responses that are larger than a message,
-// so that the server stores parts of them in blobs. Storing such a part fails once. A commit and a
-// finish must then still return the whole response, or the error unavailable, after which the
-// worker asks again.
+// so that the server stores parts of them in blobs. Storing the first part of each response fails.
+// The commit or finish must then return either the whole response or unavailable, after which the
+// worker repeats the call.
 func TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

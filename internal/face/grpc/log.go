@@ -8,8 +8,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// callSubject contains the org and the execution that the log lines of a call name. Each field is
-// set as soon as it is known.
+// callSubject contains the ids that the log lines of a call name. Each field is set as soon as it
+// is known.
 type callSubject struct {
 	org       string
 	execution uuid.UUID
@@ -36,7 +36,7 @@ func withSubject(ctx context.Context, m any) context.Context {
 	return context.WithValue(ctx, subjectKey{}, s)
 }
 
-// about records the org of a call for its log lines.
+// about sets the org for the log lines of a call.
 func about(ctx context.Context, org string) {
 	if s, ok := ctx.Value(subjectKey{}).(*callSubject); ok {
 		s.org = org

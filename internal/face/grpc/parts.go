@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// parts sends messages about one execution. After each message, it sends the message's large
-// contents in chunks.
+// parts sends messages about one execution, each followed by chunks of the contents that are too
+// large for the message.
 type parts struct {
 	ctx   context.Context
 	from  perdure.Dispatch
@@ -21,8 +21,8 @@ type parts struct {
 	mode  perdure.PersistenceMode // the execution's mode; "" until it was read
 }
 
-// send calls the function head, which sends one message. Afterwards it sends those contents that
-// are too large for the message or are stored in a blob.
+// send sends one message with the function `head`, and then the contents that are too large for the
+// message or are stored in a blob.
 func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
 	var following []func() error
 	for _, m := range contents {
@@ -65,9 +65,9 @@ func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func()
 	return func() error { return p.sendBlob(execution, ref) }, nil
 }
 
-// withheld reports whether only the execution's worker stores a content, so that the server
-// cannot send it. The content's reference does not tell: after a promotion, the server stores the
-// content, but the reference is unchanged.
+// withheld reports whether only the execution's worker stores a content, so that the server cannot
+// send it. The reference does not show this: it stays the same when the execution is promoted and
+// the server stores the content.
 func (p *parts) withheld(execution uuid.UUID, m *perdurev1.Content) (bool, error) {
 	ref, err := pbconv.BlobFromProto(m.GetBlob())
 	if err != nil || ref == nil || ref.ID != perdure.ContentID(execution, ref.SHA256) {
@@ -96,8 +96,8 @@ func (p *parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {
 	return sendChunks(content, ref.GetLength(), p.chunk)
 }
 
-// sendChunks sends exactly length bytes of a content in chunks. If length is -1, it sends the whole
-// content.
+// sendChunks sends a content in chunks: `length` bytes, or the whole content if the parameter
+// `length` is -1.
 func sendChunks(content io.Reader, length int64, send func([]byte) error) error {
 	buf := make([]byte, perdure.BlobChunk)
 	sent := int64(0)

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// waitFor calls poll, which waits for claims. If the server begins to stop, waitFor ends the poll. If
-// the poll has found no claims by then, waitFor returns none, and no error.
+// waitFor calls the function `poll`, which waits for claims. When the server begins to stop,
+// waitFor ends this wait. If the poll has found no claims, waitFor returns no error either.
 func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Poll, poll func(context.Context, perdure.Poll) ([]T, error)) ([]T, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -31,8 +31,9 @@ func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Pol
 	return claims, err
 }
 
-// giveBack releases claims that cannot be sent to the worker, so that their leases end at once. It
-// returns the error in the parameter reason. If the release fails, the leases end when they expire.
+// giveBack releases claims that cannot be sent to the worker, so that their leases end at once. If
+// that fails, the leases expire. giveBack returns the parameter `reason`, which is the error of the
+// call.
 func giveBack(ctx context.Context, c caller, reason error, r perdure.Release) error {
 	if len(r.Agents)+len(r.Tasks) == 0 {
 		return reason

@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestPromotedContentIsSent checks that entries, inputs and results of a REMOTE execution include
-// contents that refer to a blob. For a LOCAL execution, no content is included.
+// TestPromotedContentIsSent checks entries, inputs and results whose contents are references. For a
+// promoted execution, which is REMOTE, the server sends these contents to the worker. For a LOCAL
+// execution it sends none.
 func TestPromotedContentIsSent(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

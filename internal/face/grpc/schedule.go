@@ -12,9 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// largestKeyed is the maximum size in bytes of a task input whose message may lack a task key.
-// The server derives a missing key from the canonical form of the input, which it must read into
-// memory for that.
+// largestKeyed is the maximum size in bytes of the input of a task that is scheduled without a task
+// key. The server reads such an input into memory to derive the key from its canonical form.
 const largestKeyed = 1 << 20
 
 func (s *agentService) ScheduleAgentTask(stream perdurev1.AgentDispatch_ScheduleAgentTaskServer) error {
@@ -47,8 +46,8 @@ func (s *agentService) ScheduleAgentTask(stream perdurev1.AgentDispatch_Schedule
 	return stream.SendAndClose(&perdurev1.ScheduleAgentTaskResponse{TaskId: pbconv.UUIDToProto(id), Commit: answer})
 }
 
-// checkInput returns an error if a task's input is too large. It compares the size that the
-// header announces, before any byte of the input is read.
+// checkInput returns an error if a task's input is too large. It checks the size in the header,
+// before any byte of the input is read.
 func (s *agentService) checkInput(m *perdurev1.ScheduleAgentTaskHeader) error {
 	length := m.GetLength()
 	switch {

@@ -1,6 +1,6 @@
-// Package grpcapi serves perdure.Dispatch to workers over gRPC, and calls with one command each for
-// workers in other languages. It makes no decisions: it authenticates callers, converts messages,
-// bounds their sizes, and returns the engine's errors.
+// Package grpcapi serves perdure.Dispatch to workers over gRPC. For workers in other languages it
+// also serves simpler calls, which contain one command each. It authenticates callers, converts
+// messages, bounds their sizes, and returns the engine's errors.
 package grpcapi
 
 import (
@@ -27,9 +27,9 @@ const (
 	// maxMessage is the maximum size of a message in bytes. It is gRPC's default, so every client
 	// accepts it.
 	maxMessage = 4 << 20
-	// maxHeaders bounds a call's metadata in bytes; maxStreams bounds the open calls of a
-	// connection; connectWithin bounds the time to set up a connection. The defaults of gRPC are 16
-	// MiB, no limit, and two minutes.
+	// maxHeaders is the maximum size of a call's metadata in bytes (gRPC's default is 16 MiB),
+	// maxStreams the maximum number of open calls of a connection (no limit), and connectWithin the
+	// maximum time to set up a connection (two minutes).
 	maxHeaders    = 64 << 10
 	maxStreams    = 1000
 	connectWithin = 10 * time.Second
@@ -37,12 +37,12 @@ const (
 
 // Backend contains the methods of the engine that the gRPC server calls.
 type Backend interface {
-	// Dispatch returns the calls that workers of the org may make. Contents over perdure.InlineLimit
-	// should be returned with their Blob, in addition to the bytes or without them. Without the Blob,
-	// the server may have to store such a content again to send it.
+	// Dispatch returns the calls that workers of the org may make. It should return contents over
+	// perdure.InlineLimit as references (Blob), with or without the bytes. Otherwise the server may
+	// have to store such a content again to send it.
 	Dispatch(org string) perdure.Dispatch
 	// Signal stores a signal and returns the execution's status. If id is "", the signal gets a new
-	// id. If the value was uploaded before the call, only the id of its blob is set.
+	// id. Of a value that was uploaded before, only the id of the blob is set.
 	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (signalID string, status perdure.Status, err error)
 	// LatestCheckpoint returns the newest checkpoint of an execution. If the execution has none yet,
 	// it returns nil or the error not_found. A state over perdure.InlineLimit has its Blob set.
@@ -57,14 +57,15 @@ type Options struct {
 	// perdure.DefaultPayloadLimit.
 	PayloadLimit int64
 	// Recheck is the interval at which the key of an open stream or poll is checked; default 2 s. A
-	// revoked key can be used for this time plus the time for which the Authenticator caches keys.
+	// revoked key can still be used for this time plus the time for which the Authenticator caches
+	// keys.
 	Recheck time.Duration
 	// Observer observes calls; it may be nil.
 	Observer Observer
 	// TracerProvider creates spans for calls that contain a traceparent; nil creates none.
 	TracerProvider trace.TracerProvider
-	// Health is the check whose result the service grpc.health.v1 returns. By default the server
-	// is healthy until Shutdown or Announce is called.
+	// Health is the check behind the service grpc.health.v1. By default the server is healthy until
+	// Announce or Shutdown is called.
 	Health health.Check
 	// Gone, if set, is called when a worker's last TCP connection to this server has ended. It is not
 	// called while the server is stopping. It must not block.
@@ -111,8 +112,8 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(connectWithin),
-		// Keepalive pings detect workers that have disappeared without closing the connection.
-		// The server then ends their polls, so that these claim no more work.
+		// Keepalive pings detect workers that have disappeared without closing the connection. The
+		// server then ends the polls of these workers, so that they claim no more work.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
@@ -125,8 +126,8 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 // Serve accepts connections from the listener until Shutdown is called, and then returns nil.
 func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.lines.listen(listener)) }
 
-// Announce makes the health service report that the server is not serving, before Shutdown is
-// called. It may be called more than once.
+// Announce makes the health service report that the server is not serving. It may be called more
+// than once, and before Shutdown.
 func (s *Server) Announce() { s.health.stop() }
 
 // Shutdown refuses new calls, answers open polls without claims, and waits until all other open

@@ -13,11 +13,11 @@ import (
 // This file implements the calls for workers that commit one change at a time. Each such call
 // contains exactly one command.
 
-// largestSignal is the maximum size in bytes of a signal's value that is sent inside the message.
+// largestSignal is the maximum size in bytes of a signal's value in the message itself.
 const largestSignal = 1 << 20
 
-// one sends the engine a commit with a single change, under the lease. The function add puts the
-// change into the commit.
+// one sends the engine a commit with a single change. The function `add` adds the change to the
+// commit.
 func one(ctx context.Context, lease *perdurev1.Lease, number int64, add func(*perdure.Commit) error) (*perdurev1.CommitResponse, error) {
 	if number < 1 {
 		return nil, perdure.FieldErrorf("number", "must be the number of the commit, from 1 in each claim")
@@ -153,8 +153,8 @@ func (s *agentService) GetLatestCheckpoint(ctx context.Context, m *perdurev1.Get
 		return nil, err
 	}
 	c := callerOf(ctx)
-	// The call fails if the org has no such execution. For an execution that exists, the absence of
-	// a checkpoint is no error.
+	// The call fails if the execution does not exist. An execution without a checkpoint is no
+	// error.
 	if _, err := c.Execution(ctx, id); err != nil {
 		return nil, err
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// inFlight is the maximum number of batches of one stream that are appended at the same time.
-// Further batches wait in the flow control of gRPC.
+// inFlight is the maximum number of batches of one stream that are appended at the same time. The
+// stream is not read while this many are being appended.
 const inFlight = 16
 
-// StreamData appends the batches of events and text that a worker streams. A refused batch is
-// answered with its error; the stream stays open.
+// StreamData appends the batches of events and text that a worker streams. The reply to a refused
+// batch contains the error, and the stream stays open.
 func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataServer) error {
 	ctx := stream.Context()
 	batches, broken := receive(ctx, stream)
@@ -36,8 +36,8 @@ func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataSer
 				reply := s.append(ctx, m)
 				sending.Lock()
 				defer sending.Unlock()
-				// An error of Send is ignored. If the stream cannot be written, it cannot be read either, and
-				// the loop that reads it gets the error.
+				// An error of Send is ignored: if the stream is broken, the loop also gets the
+				// error of reading it.
 				_ = stream.Send(reply)
 			})
 		case err := <-broken:
@@ -53,8 +53,8 @@ func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataSer
 	}
 }
 
-// receive reads the stream in the background, so that the handler can return while no message
-// arrives. It ends soon after the handler returns, when the stream ends.
+// receive reads the stream in a goroutine, so that the handler can return although no message
+// arrives. The goroutine ends soon afterwards, because the stream ends when the handler returns.
 func receive(ctx context.Context, stream perdurev1.WorkerDispatch_StreamDataServer) (<-chan *perdurev1.StreamDataRequest, <-chan error) {
 	batches, broken := make(chan *perdurev1.StreamDataRequest), make(chan error, 1)
 	go func() {
@@ -130,7 +130,7 @@ func (s *agentService) StreamAgentData(stream perdurev1.AgentDispatch_StreamAgen
 	}
 }
 
-// heldBlocks collects the length of each block that the server has stored.
+// heldBlocks collects, for each block that was written, how many bytes of it the server has stored.
 type heldBlocks struct {
 	order  []perdure.BlockKey
 	length map[perdure.BlockKey]int64

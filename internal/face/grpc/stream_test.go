@@ -69,8 +69,9 @@ func TestOneBatchThatIsGivenUpLeavesTheOthers(t *testing.T) {
 	}
 }
 
-// block stores the frames of one block as the engine does. It skips bytes that it has stored
-// before. A frame after a gap changes nothing; the reply contains the stored length.
+// block stores the frames of one block as the engine does. It skips bytes that are already stored.
+// If bytes are missing before a frame, it ignores the frame, and the reply contains the length that
+// is stored.
 type block struct {
 	mu     sync.Mutex
 	text   string

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// traced returns server options with an interceptor that begins a span for each call with a
-// traceparent, as a child of the span that the traceparent names. Polls and heartbeats have no
-// traceparent and therefore no span, because they belong to no execution's trace.
+// traced returns server options with an interceptor for tracing. It begins a span for each call
+// that has a traceparent, as a child of that span. Polls and heartbeats belong to no execution, so
+// they have none.
 func traced(provider trace.TracerProvider) []grpc.ServerOption {
 	if provider == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// WatchLeases sends the worker a message whenever the worker should send a heartbeat at once. It
-// ends when the worker closes its side of the stream.
+// WatchLeases sends the worker a message whenever the worker should send a heartbeat immediately.
+// It ends when the worker closes its side of the stream.
 func (s *workerService) WatchLeases(stream perdurev1.WorkerDispatch_WatchLeasesServer) error {
 	first, err := stream.Recv()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 
 var full = pbconvtest.Filler{Rand: rand.New(rand.NewPCG(7, 7)), Full: true}
 
-// short replaces large contents by their hashes when values are compared, so that people can read
-// the differences.
+// short replaces large contents by their hashes in comparisons, so that people can read the
+// differences.
 var short = cmp.FilterPath(func(p cmp.Path) bool {
 	return p.Last().Type() == reflect.TypeFor[json.RawMessage]() || p.Last().Type() == reflect.TypeFor[[]byte]()
 }, cmp.Transformer("sum", func(b []byte) string {
@@ -40,9 +40,9 @@ func same(t *testing.T, what string, sent, arrived any) {
 	}
 }
 
-// exchange sends a request with all fields set and gets a response with all fields set. asServed
-// changes a copy of the request to what the server must receive. asGiven changes a copy of the
-// response to what the client must receive.
+// exchange sends a request with all fields set and gets a response with all fields set. The
+// function `asServed` changes a copy of the request into what the server must receive. The function
+// `asGiven` changes a copy of the response into what the client must receive.
 func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServed func(*Q), asGiven func(*R)) {
 	t.Helper()
 	request, reply := pbconvtest.Fill[Q](full), pbconvtest.Fill[R](full)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// workerConnections records, for each worker, over which connections the worker has made calls.
+// workerConnections records over which connections each worker has made calls.
 type workerConnections struct {
 	gone     func(org string, worker uuid.UUID)
 	draining <-chan struct{}
@@ -47,8 +47,8 @@ func (l *workerConnections) begin(addr string) {
 	l.all[addr] = map[workerRef]bool{}
 }
 
-// end reports the workers whose last open connection was the one with the address addr. While the
-// server is stopping, end reports no workers.
+// end is called when the connection with the address `addr` has ended. It reports the workers that
+// have no other open connection. While the server is stopping, it reports none.
 func (l *workerConnections) end(addr string) {
 	for _, end := range l.cut(addr) {
 		select {
@@ -76,7 +76,7 @@ func (l *workerConnections) cut(addr string) (left []workerRef) {
 	return left
 }
 
-// listen returns a listener that tells l when an accepted connection begins and when it ends.
+// listen returns a listener that reports to `l` when an accepted connection begins and ends.
 func (l *workerConnections) listen(from net.Listener) net.Listener {
 	if l.gone == nil || from.Addr().Network() != "tcp" {
 		return from
@@ -99,7 +99,7 @@ func (w watchedListener) Accept() (net.Conn, error) {
 	return &watchedConn{Conn: conn, end: sync.OnceFunc(func() { w.lines.end(addr) })}, nil
 }
 
-// watchedConn calls its function end when it is closed. gRPC closes a connection when the worker
+// watchedConn calls its function end when it is closed. gRPC closes the connection after the worker
 // has disconnected.
 type watchedConn struct {
 	net.Conn

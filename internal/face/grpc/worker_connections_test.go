@@ -35,7 +35,7 @@ func dialOnce(t *testing.T, w *world) *remote.Client {
 }
 
 // TestLostConnectionsAreReported checks that a worker is reported when its last connection has
-// ended, and not while it has another one.
+// ended, and not while it has another connection.
 func TestLostConnectionsAreReported(t *testing.T) {
 	w := start(t)
 	first, second, one, two := dialOnce(t, w), dialOnce(t, w), uuid.New(), uuid.New()

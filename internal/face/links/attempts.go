@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// attemptsAtOnce is the number of invalid link tokens that one client address may try without
-	// a pause. After so many, the address may try one more every attemptPause.
+	// attemptsAtOnce is the number of invalid link tokens that one client address may try without a
+	// pause. After that, one more token may be tried after every attemptPause.
 	attemptsAtOnce = 30
 	attemptPause   = 2 * time.Second
 	// addressesKept is the maximum number of addresses whose attempts are counted.
@@ -19,8 +19,8 @@ const (
 // ready to use.
 type attempts struct {
 	mu sync.Mutex // guards until
-	// until has, for each address, the time at which all its attempts are forgotten. Each attempt
-	// moves the time later by attemptPause.
+	// until has, for each address, the time at which its attempts no longer count. Each attempt
+	// adds attemptPause.
 	until map[netip.Prefix]time.Time
 }
 

@@ -19,8 +19,8 @@ import (
 const formLimit = 3*perdure.MaxAnswer + 64<<10
 
 const (
-	// wholeField is the name of the form field that contains the whole answer as JSON. The form
-	// has this field if the answer is not an object of plain values.
+	// wholeField is the name of the form field that contains the whole answer as JSON. It is used
+	// if the answer is not an object whose members are texts, numbers and booleans.
 	wholeField = "answer"
 	// memberField is the prefix of the names of form fields that each contain one member of the
 	// answer.
@@ -54,7 +54,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (form, error) {
 	return form{values: r.PostForm}, nil
 }
 
-// answer converts the form to the answer of the question. Errors: invalid_argument.
+// answer converts the form to an answer to the question of `l`. Errors: invalid_argument.
 func (f form) answer(l *questions.Linked, token string) (questions.AnswerRequest, error) {
 	r := questions.AnswerRequest{
 		Question: l.QuestionID, AnswerID: f.value("answerId"), Verdict: perdure.Verdict(f.value("verdict")), Reason: f.value("reason"),
@@ -114,9 +114,9 @@ func (f form) object(fields []field) (json.RawMessage, error) {
 	return append(object, '}'), nil
 }
 
-// encoded returns the JSON of a text, a number or a boolean as JSON.stringify writes it in a
-// browser, except that U+2028 and U+2029 are escaped. The same answer then has the same bytes
-// whether it comes from the web user interface or from a link's page.
+// encoded returns the JSON of a text, a number or a boolean. The bytes are those of JSON.stringify
+// in a browser, except that U+2028 and U+2029 are escaped. So an answer has the same bytes whether
+// a person gives it in the web user interface or on a link's page.
 func encoded(value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -167,7 +167,7 @@ type property struct {
 	Default     json.RawMessage
 }
 
-// longText is a number of characters. A text whose maxLength is greater gets a form field with
+// longText is the value of maxLength, in characters, above which a text gets a form field with
 // several lines.
 const longText = 200
 
@@ -187,9 +187,9 @@ func rank(required bool) int {
 	return 1
 }
 
-// fieldsOf returns a form field for each property of a schema whose type is an object of plain
-// values. The required fields come first. For any other schema it returns nil; the person then
-// writes the answer as JSON.
+// fieldsOf returns one form field for each property of a schema, with the required fields first. It
+// returns nil if the schema is not of an object whose members are texts, numbers or booleans. The
+// person then writes the answer as JSON.
 func fieldsOf(schema json.RawMessage) []field {
 	var s struct {
 		Type       string

@@ -30,8 +30,8 @@ button.go{color:Canvas;background:var(--go);border-color:var(--go)}
 :focus-visible{outline:3px solid var(--go);outline-offset:2px}
 `
 
-// policy is the Content-Security-Policy of the page of a question link. The page may load nothing,
-// run no script and be shown in no frame. The hash allows the page's own style.
+// policy is the Content-Security-Policy of the page of a question link. It forbids everything
+// except the page's own style, which is allowed by its hash, and the form.
 var policy = "default-src 'none'; style-src '" + styleHash() + "'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 func styleHash() string {
@@ -87,8 +87,8 @@ func (s *server) render(w http.ResponseWriter, status int, page view) {
 	_, _ = w.Write(b.Bytes()) // fails only if the client has disconnected
 }
 
-// refuse sends a page that shows a message instead of a question. If wait is not 0, it also sends
-// the header Retry-After.
+// refuse sends a page that shows a message instead of a question. It sends the header Retry-After
+// if the parameter `wait` is not 0.
 func (s *server) refuse(w http.ResponseWriter, status int, wait time.Duration, title, message string) {
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds(wait)))

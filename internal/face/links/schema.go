@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// eachMember calls the function use for each member of a JSON object, in the order of the object.
-// It does nothing if the value is not an object.
+// eachMember calls the function `use` for each member of a JSON object, in order. It does nothing
+// if the JSON value is not an object.
 func eachMember(object json.RawMessage, use func(name string, value json.RawMessage)) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {
@@ -30,7 +30,7 @@ func eachMember(object json.RawMessage, use func(name string, value json.RawMess
 }
 
 // fieldOf returns the form field for one property of an answer's schema. It returns false if the
-// property is not a plain value: a text, a number or a boolean.
+// property is not a text, a number or a boolean.
 func fieldOf(name string, raw json.RawMessage, required []string) (field, bool) {
 	var p property
 	if json.Unmarshal(raw, &p) != nil {

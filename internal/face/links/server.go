@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// server holds the state that all pages share.
+// server is what the handlers of this package share.
 type server struct {
 	*front.Front
 	wrong attempts
@@ -35,7 +35,7 @@ func Register(f *front.Front) {
 type visit struct {
 	*server
 	w http.ResponseWriter
-	// r is the request. Its context names the link's key, for the audit log.
+	// r is the request. Its context contains the link's key as the actor for the audit log.
 	r *http.Request
 	*questions.Linked
 }
@@ -56,9 +56,9 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// follow finds the question to which the request's token leads. It returns nil after it has sent
-// an error page. That is so if the token is unknown, the link has ended or cannot be read, the
-// link's key has made too many requests, or the client's address has tried too many tokens.
+// follow finds the question to which the request's token leads. If it cannot return the question,
+// it sends an error page and returns nil. The token is then unknown, the link has ended or cannot
+// be read, or the limit of the link's key or of the client's address is exceeded.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	address := s.PeerAddress(r)
 	if wait := s.wrong.wait(address); wait > 0 {
@@ -115,9 +115,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	v.taken(request.Verdict)
 }
 
-// stored returns the vote that the link's key has already cast with the given answer id; nil if
-// there is none. A form that is sent again thus gets its first result, even if the question's
-// details can no longer be read.
+// stored returns the vote that the link's key has already cast with the given answer id, or nil.
+// With it, a form that is sent twice gets the same result twice, even if the question's details can
+// no longer be read.
 func (v *visit) stored(answer string) *perdure.Vote {
 	for i := range v.Question.Votes {
 		if vote := &v.Question.Votes[i]; vote.AnswerID == answer && vote.KeyID != nil && *vote.KeyID == v.Key.ID {

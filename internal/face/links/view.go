@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// view contains the texts that a page shows. Characters in them that could deceive a reader have
-// already been replaced by package visible.
+// view contains the texts that a page shows. Package visible has already replaced the characters
+// that could deceive a reader.
 type view struct {
 	Title   string
 	Message string // shown instead of a question
@@ -29,8 +29,8 @@ type view struct {
 	Needed    string // says how many of the needed votes are given; "" if one is enough
 	Details   []member
 	Problem   string
-	// Unshown is the reason why the page does not show the question's details; "" if it shows
-	// them. If Unshown is set, the question can only be denied.
+	// Unshown is set if the page does not show the question's details, and says why. The question
+	// can then only be denied.
 	Unshown string
 
 	DetailsSHA256, AnswerID, Reason string
@@ -57,8 +57,8 @@ const (
 	tooLarge = perdure.ShownLimit
 )
 
-// ask sends the page with the question and its form. The parameter given contains the values of a
-// submitted form that was refused; nil if none was submitted.
+// ask sends the page with the question and its form. The parameter `given` is a submitted form that
+// was refused, whose values are shown again; nil if no form was submitted.
 func (v *visit) ask(status int, given *form) {
 	q := v.Question
 	run, err := v.titleOf(q.ExecutionID)
@@ -89,8 +89,8 @@ func (v *visit) ask(status int, given *form) {
 }
 
 // addDetails adds the details of the question to the page. It sets page.Unshown instead if the
-// details are missing or too large, if the worker that stores them is not connected, or if their
-// hash differs from the hash in the question.
+// details are missing or too large, if the worker that stores them is not connected, or if they do
+// not have the hash in the question.
 func (v *visit) addDetails(page *view) error {
 	q := v.Question
 	if ref := questions.LargeDetails(q); ref != nil && ref.Length > tooLarge && !q.OnWorker() {
@@ -119,8 +119,8 @@ func tooLargeText(size int64) string {
 	return fmt.Sprintf("What is asked about has %d bytes, which is too much for this page. Approve it in the web page or with perdure answer; here it can be denied.", size)
 }
 
-// membersOf returns details as named texts that people can read. An object has one text for each
-// member; any other value is one text of JSON.
+// membersOf returns details as texts that people can read: one named text for each member of an
+// object, and one text of JSON for any other value.
 func membersOf(subject string, details []byte) (all []member) {
 	eachMember(details, func(name string, value json.RawMessage) {
 		all = append(all, member{visible.Inline(name), visible.Text(textOf(value))})
@@ -147,8 +147,8 @@ func textOf(value json.RawMessage) string {
 	return b.String()
 }
 
-// addFields adds form fields for the value of the answer. The fields contain the values that were
-// submitted before.
+// addFields adds the form fields for the value of the answer. If the parameter `given` is not nil,
+// the fields contain its values.
 func (p *view) addFields(q *perdure.Question, given *form) {
 	if !p.TakesValue {
 		return

@@ -23,14 +23,14 @@ type Config struct {
 	Logger *slog.Logger
 	// Stop is closed when the server stops. Open streams are then reset.
 	Stop <-chan struct{}
-	// PingEvery is the interval at which an idle stream gets a comment. WriteTimeout is the time that
-	// a stream's reader has for each piece of 64 KiB.
+	// PingEvery is the interval at which an idle stream gets a comment. WriteTimeout is the time
+	// within which a stream's client must read each piece of 64 KiB.
 	PingEvery, WriteTimeout time.Duration
-	// Recheck returns a function that is called about once a second while a stream is open. It
-	// checks whether the caller may still read; an error resets the stream.
+	// Recheck returns a function that is called about once a second while a stream is open. If the
+	// function returns an error, the caller may no longer read, and the stream is reset.
 	Recheck func(r *http.Request) func() error
-	// Read admits a caller that opens a stream or waits for the end of a response. The function leave
-	// ends the admission. A nil Read admits every caller.
+	// Read admits a caller that opens a stream or waits for the end of a response. The function
+	// `leave` is called at the end of the stream or wait. If Read is nil, every caller is admitted.
 	Read func(r *http.Request) (leave func(), refused *Error)
 	// Voter returns the caller of a request as a voter, who may answer questions. If it is nil,
 	// answers are refused.
@@ -40,10 +40,10 @@ type Config struct {
 	Admit func(r *http.Request) (Admission, *Error)
 	// Subprotocol is the WebSocket subprotocol that the server selects if a client offers it.
 	Subprotocol string
-	// FrameTimeout is the time within which a frame of a WebSocket must arrive, counted from its
-	// first bytes; default one minute.
+	// FrameTimeout is the time within which a frame of a WebSocket must arrive after its first
+	// bytes; 0 means one minute.
 	FrameTimeout time.Duration
-	// After returns a channel like time.After, for the timers of WebSockets; default time.After.
+	// After, if set, replaces time.After for the timers of WebSockets.
 	After func(time.Duration) <-chan time.Time
 }
 

@@ -23,9 +23,9 @@ type verdict struct {
 	reason   string
 }
 
-// readVerdicts parses an input that answers approval requests; nil if the input has no answers. An
-// input has either answers or other items, never both. Answers continue a response; other items
-// begin a new one.
+// readVerdicts parses an input that answers approval requests. It returns nil if the input has no
+// such answers. Answers continue a response, and other items begin a new response, so an input must
+// not have both.
 func readVerdicts(items []givenItem) ([]verdict, error) {
 	var all []verdict
 	seen := map[string]bool{}
@@ -82,8 +82,8 @@ func (v verdict) unknown(response string) *Error {
 		"Approval request with id '%s' not found; send the id of an item of type 'mcp_approval_request' in the output %s.", v.request, of)
 }
 
-// checkVerdicts checks the parameters of a create request that answers approval requests. The
-// response continues with the parameters of the request that began it, so most others are refused.
+// checkVerdicts checks the parameters of a create request that answers approval requests. Most
+// parameters are refused, because the response continues with those of the request that began it.
 func (r *request) checkVerdicts() error {
 	switch {
 	case r.compacts:
@@ -100,15 +100,15 @@ func (r *request) checkVerdicts() error {
 	return nil
 }
 
-// answerID returns an id that is derived from the answer. A repeated answer has the same id, so
-// the engine does not count it twice.
+// answerID returns an id that is derived from the answer. A repeated answer therefore has the same
+// id, and the engine counts it once.
 func (v verdict) answerID() string {
 	sum := sha256.Sum256(encoded(v.request, v.approve, v.reason))
 	return "mcp_approval_response:" + hex.EncodeToString(sum[:])
 }
 
-// decide stores the answers to approval requests, with which the run continues the response. It
-// then responds as if this request had created the response.
+// decide stores the answers to approval requests, so that the run continues the response. Its reply
+// is like the reply to the request that created the response.
 func (a *API) decide(w http.ResponseWriter, r *http.Request, req *request) {
 	c, err := a.continueAfter(r.Context(), orgOf(r), req)
 	if err != nil {
@@ -133,7 +133,7 @@ type continuation struct {
 }
 
 // continueAfter stores the verdicts of the request and returns the response that continues. It
-// checks all verdicts before it stores the first one.
+// checks all verdicts before it stores any.
 func (a *API) continueAfter(ctx context.Context, org string, req *request) (*continuation, error) {
 	f, err := a.findAsking(ctx, org, req.PreviousResponseID)
 	if err != nil {
@@ -180,8 +180,8 @@ func (a *API) findAsking(ctx context.Context, org, id string) (*found, error) {
 	return f, err
 }
 
-// answer converts the verdict to an answer of the question. The answer names the hash of the call's
-// arguments as the approval request showed them.
+// answer converts the verdict to an answer of the question. The answer contains the hash of the
+// call's arguments as the approval request showed them.
 func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRequest {
 	hash := perdure.DetailsHash(perdure.QuestionApproval, shown.Name, json.RawMessage(shown.Arguments))
 	r := questions.AnswerRequest{
@@ -193,9 +193,8 @@ func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRe
 	return r
 }
 
-// refused returns the error of the engine about a verdict in the form for the client. It names the
-// index of the verdict in the request's input. After a conflict, it also tells clients not to
-// repeat the request.
+// refused converts the engine's error about a verdict for the client. The error names the index of
+// the verdict in the input. If it is a conflict, it also tells clients not to repeat the request.
 func (v verdict) refused(err error) error {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code == perdure.Internal || coded.Code == perdure.Unavailable || coded.Code == perdure.RateLimited {
@@ -217,7 +216,8 @@ func (v verdict) refused(err error) error {
 }
 
 // waitAgain follows the response until it ends or the agent waits for a question again. It returns
-// at once if the agent still waits, for example because another key has to vote too.
+// immediately if the agent still waits for a question, for example because a second key has to
+// vote.
 func (a *API) waitAgain(ctx context.Context, org string, c *continuation) (*fold, error) {
 	now, err := a.find(ctx, org, c.id(), false)
 	if err == nil {

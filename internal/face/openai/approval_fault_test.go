@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestAnswersThatAreStoredInPartAreRepeated checks a request with two answers that fails while they
-// are stored. The fault comes before or after one of them is stored, or the command runs twice. The
-// repeated request stores what is missing, each answer is one vote, and the response continues.
+// TestAnswersThatAreStoredInPartAreRepeated checks a request with two answers to approval requests.
+// The store fails before or after it stores one of the answers, or runs that command twice. After
+// the request is repeated, each answer is one vote, and the response continues.
 func TestAnswersThatAreStoredInPartAreRepeated(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {

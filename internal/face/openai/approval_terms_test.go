@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// vote answers the question of an approval request directly at the engine, with an admin key.
+// vote answers the question behind an approval request with an admin key, directly at the engine.
 func (s *stage) vote(request, by string, change func(*questions.AnswerRequest)) {
 	s.t.Helper()
 	id, err := uuid.Parse(strings.TrimPrefix(request, "mcpr_"))
@@ -65,8 +65,8 @@ func TestApprovalsAreNotAnsweredOverASocket(t *testing.T) {
 	k.refused(http.StatusBadRequest, "input", "unsupported_value")
 }
 
-// TestARequestAmongOtherItemsIsNotPassedOn checks a client that sends back all items, approval
-// requests included. The model receives the same messages as without the approval requests.
+// TestARequestAmongOtherItemsIsNotPassedOn checks a client that sends back all items, including
+// approval requests. The model receives the same messages as without these approval requests.
 func TestARequestAmongOtherItemsIsNotPassedOn(t *testing.T) {
 	s := newStage(t, says("hello"))
 	o := s.create(`"input":[{"role":"user","content":"hi"},

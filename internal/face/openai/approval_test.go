@@ -21,8 +21,8 @@ const callerHeader = "Test-Caller"
 
 type callerKey struct{}
 
-// asCaller returns a context with the caller that the header names. If caller is "", it is an admin
-// key.
+// asCaller returns a context with the caller that the header names. If the parameter `caller` is
+// "", the caller is an admin key.
 func asCaller(ctx context.Context, caller string) context.Context {
 	name, role, _ := strings.Cut(caller, "/")
 	v := questions.Voter{Role: perdure.KeyRole(role), Name: name}
@@ -38,8 +38,8 @@ func voterOf(ctx context.Context) (questions.Voter, error) {
 	return ctx.Value(callerKey{}).(questions.Voter), nil
 }
 
-// askingAgent defines the agent "asker". The rule decides whether a call of its tool bash needs an
-// approval.
+// askingAgent defines the agent "asker". The rule applies to calls of its tool "bash", and asks for
+// an approval.
 func (s *stage) askingAgent(rule perdure.ApprovalRule) {
 	s.t.Helper()
 	rule.Tools, rule.Then = []string{"bash"}, perdure.ApprovalAsk
@@ -52,7 +52,7 @@ func (s *stage) askingAgent(rule perdure.ApprovalRule) {
 	}
 }
 
-// key creates a key. Without a stored key, no policy may ask for the approval of a second person.
+// key creates a key. Policies that need a second person are refused if no key exists.
 func (s *stage) key() {
 	s.t.Helper()
 	if _, _, err := s.engine.CreateKey(s.t.Context(), "default", "k", perdure.KeyAdmin); err != nil {

@@ -8,9 +8,9 @@ import (
 	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
-// serverLabel is the server_label of calls of tools that run on workers. OpenAI's clients run each
-// function_call themselves. A call that a worker runs is therefore shown as an mcp_call, a call
-// that a server runs.
+// serverLabel is the server_label of calls of tools that run on workers. OpenAI's clients run every
+// function_call themselves, so such a call is shown as an mcp_call, which OpenAI defines for calls
+// that run on a server.
 const serverLabel = "perdure"
 
 // open returns the ids of the calls for which the client must send a result, in the order of the
@@ -84,14 +84,13 @@ func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	})
 }
 
-// emitAt emits an event about an item. The event has only the members that say which item it is
-// about.
+// emitAt emits an event about an item. The event has only the members that identify the item.
 func (f *fold) emitAt(g *growing, kind string) {
 	f.emit(kind, func(h head) any { return g.at(h) })
 }
 
-// answeredCalls applies the results of calls that the model has made in this response. A result of
-// an earlier response's call is part of the input, and is ignored here.
+// answeredCalls applies the results of calls that the model has made in this response. Results of
+// calls of earlier responses are ignored, because they are part of the input.
 func (f *fold) answeredCalls(changes []logfold.Change) {
 	for _, c := range changes {
 		g := f.parts[c.Part]
@@ -117,8 +116,8 @@ func (f *fold) resulted(g *growing, p perdure.Part) {
 	f.itemDone(g)
 }
 
-// resultText returns a tool's result as text, because this API can show only text to a client. The
-// model gets the whole result.
+// resultText returns a tool's result as text, because this API shows only text to a client. The
+// model gets the complete result.
 func resultText(parts []perdure.Part) string {
 	var texts []string
 	for _, p := range parts {
@@ -132,7 +131,7 @@ func resultText(parts []perdure.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// toolError is the error of a failed tool in the shape that OpenAI's API has.
+// toolError is the error of a failed tool in the shape of OpenAI's API.
 type toolError struct {
 	Type    string    `json:"type"`
 	Content []Content `json:"content"`

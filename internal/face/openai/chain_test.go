@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// prompt returns the messages of the model's most recent call, one per line.
+// prompt returns the messages that the model received in its most recent call, one per line.
 func (s *stage) prompt() string {
 	s.t.Helper()
 	all := s.model.asked()
@@ -61,8 +61,9 @@ func (s *stage) wantPrompt(want string) {
 
 func after(id string) string { return `"previous_response_id":"` + id + `",` }
 
-// TestAChainGoesOnInOneExecution checks that create requests that each continue from the previous
-// response run in one execution. The model receives the whole conversation.
+// TestAChainGoesOnInOneExecution checks a chain of create requests, each of which continues from
+// the response to the one before. They run in one execution. The model receives the whole
+// conversation.
 func TestAChainGoesOnInOneExecution(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
@@ -77,9 +78,9 @@ func TestAChainGoesOnInOneExecution(t *testing.T) {
 	}
 }
 
-// TestABranchIsANewExecution checks that a create request that continues from an earlier response
-// starts a new execution with a copy of the conversation. The copied entries have new ids. Later
-// requests can continue the new and the old conversation.
+// TestABranchIsANewExecution checks a create request that continues from a response that is not the
+// last one of its conversation. It starts a new execution with a copy of the conversation up to
+// that response, whose entries have new ids. Later requests can continue both conversations.
 func TestABranchIsANewExecution(t *testing.T) {
 	s := newStage(t, thinks("hm", says("one")), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
@@ -119,8 +120,8 @@ func TestABranchIsANewExecution(t *testing.T) {
 	}
 }
 
-// TestABusyChainIsBranched checks that a create request starts a new execution if a running
-// response already continues from the same response. The running response completes. A request that
+// TestABusyChainIsBranched checks two create requests that continue from the same response. While
+// the response to the first one runs, the second one starts a new execution. A request that
 // continues from the running response itself is refused.
 func TestABusyChainIsBranched(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
@@ -182,7 +183,8 @@ func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 }
 
 // TestASteeringInputIsAnAlias checks that a user message that arrives while a response runs joins
-// that response. The id that the message got then leads to the running response.
+// that response. The response id that the message got on arrival is then another id of the running
+// response.
 func TestASteeringInputIsAnAlias(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(calls("I look.", "gone", "{}"), said, open), says("Done."))
@@ -224,8 +226,8 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 	}
 }
 
-// TestStreamsOfWhatNobodyAnswersEnd checks an agent that produces nothing from its input and from
-// messages. The streams of these inputs still end, and their responses are completed without
+// TestStreamsOfWhatNobodyAnswersEnd checks an agent that produces no output for its input and for
+// messages. The streams of their responses still end, and the responses are completed without
 // output.
 func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 	s := newStage(t)
@@ -272,7 +274,7 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	}
 	s.wantPrompt("user: a\nassistant: I ask.(gone)(ask)(ask)\ntool_result: there is no tool \"gone\"; the tools are: []\ntool_result: 8\ntool_result: 7\nuser: and?")
 
-	// A second create request with the same results, from the same response, starts a new execution.
+	// If the same results are sent again, from the same response, a new execution is started.
 	c := s.create(after(a.ID) + `"input":[` + one + `,` + two + `],` + tools).object()
 	if c.text() != "Both are 7." || s.executions() != 2 {
 		t.Errorf("got %s", c.raw)
@@ -280,8 +282,8 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 }
 
 // TestOpenCallsAreAnsweredWhenTheUserSpeaks checks a user message that arrives through another API
-// while calls wait for results of the client. The message is answered. Each call gets a result that
-// says that the user has sent a message instead.
+// while calls wait for results from the client. The model answers the message. The result of each
+// call is that the user has sent a message instead.
 func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -299,8 +301,8 @@ func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s.wantPrompt("user: a\nassistant: I ask.(ask)\ntool_result: skipped: the user sent a message\nuser: never mind")
 }
 
-// TestSettingsAreThoseOfTheResponse checks that the settings of a create request apply only to its
-// own response; the next one has its own.
+// TestSettingsAreThoseOfTheResponse checks that the settings of a create request apply to its own
+// response only, and not to the next one.
 func TestSettingsAreThoseOfTheResponse(t *testing.T) {
 	s := newStage(t)
 	_, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
@@ -387,8 +389,8 @@ func TestInputItemsBecomeMessages(t *testing.T) {
 }
 
 // TestGivenResultsNameTheirTools checks that the stored result of a client's tool contains the
-// tool's name. This is checked for a call of the model, a call in a branch, and a call in the same
-// input.
+// tool's name. The cases are a call of the model, a call in a branch, and a call in the input with
+// the result.
 func TestGivenResultsNameTheirTools(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()

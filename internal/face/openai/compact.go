@@ -12,11 +12,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compactParameters are the parameters of a compaction. They are some of the parameters of a create
+// compactParameters are the parameters of a compaction request, which are some of those of a create
 // request.
 var compactParameters = []string{"model", "input", "instructions", "previous_response_id", "prompt_cache_key"}
 
-// compacted is the body of the response to a compaction request.
+// compacted is the body of the response to a compaction request: POST /v1/responses/compact.
 type compacted struct {
 	ID        string      `json:"id"`
 	Object    string      `json:"object"`
@@ -52,8 +52,8 @@ func (a *API) compact(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, made)
 }
 
-// compactIdempotency returns the idempotency of a compaction request. It differs from the
-// idempotency of a create request with the same body.
+// compactIdempotency returns the idempotency of a compaction request. It is another one than that
+// of a create request with the same body.
 func compactIdempotency(r *http.Request, body []byte) idempotency {
 	return idempotency{key: r.Header.Get("Idempotency-Key"), hash: sha256.Sum256(append([]byte("compact\n"), body...))}
 }
@@ -98,8 +98,8 @@ func (a *API) compactNow(ctx context.Context, org string, req *request, idem ide
 	return a.compactedOf(ctx, org, f)
 }
 
-// compactedOf returns the result of a compaction that has ended: the messages that were not
-// summarised, and the summary.
+// compactedOf returns the result of a compaction that has ended: the messages that were kept, and
+// the summary of the others.
 func (a *API) compactedOf(ctx context.Context, org string, f *found) (*compacted, error) {
 	if f.status != statusCompleted {
 		return nil, notCompacted(f.fold)
@@ -127,7 +127,8 @@ func (a *API) compactedOf(ctx context.Context, org string, f *found) (*compacted
 	return c, a.sealSummaries(ctx, org, c.Output)
 }
 
-// newestSummary returns the compaction at the end of a conversation.
+// newestSummary returns the summary at the end of a conversation, with the record of its
+// compaction.
 func (a *API) newestSummary(ctx context.Context, f *found) (string, perdure.CompactionRecord, error) {
 	var record perdure.CompactionRecord
 	x, err := a.Engine.Store.Execution(ctx, f.execution.Org, f.row.Execution)
@@ -151,8 +152,8 @@ func (a *API) newestSummary(ctx context.Context, f *found) (string, perdure.Comp
 	return m.PlainText(), record, err
 }
 
-// notCompacted returns the error of a compaction that failed. The error prevents the official
-// clients from repeating it, because the run has already tried the model several times.
+// notCompacted returns the error of a compaction that failed. It tells OpenAI's official clients
+// not to repeat the request, because the run has already tried the model several times.
 func notCompacted(f *fold) *Error {
 	if f.failure == nil {
 		return noSummary(f)

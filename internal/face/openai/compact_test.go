@@ -60,7 +60,7 @@ func (c compaction) summary(t *testing.T) (whole, encrypted string) {
 	return string(last), i.Encrypted
 }
 
-// asInput returns the items of the output in the form in which a create request has them as input.
+// asInput returns the output as JSON for the input of a create request.
 func (c compaction) asInput() string {
 	var items []string
 	for _, raw := range c.Output {
@@ -69,8 +69,8 @@ func (c compaction) asInput() string {
 	return strings.Join(items, ",")
 }
 
-// summarises returns an answer of the model: the summary if the request asks for one, otherwise the
-// answer in the parameter then.
+// summarises returns an answer of the model: the summary if the request asks for a summary, and
+// otherwise the answer `then`.
 func summarises(summary string, then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if req.Purpose == llm.PurposeCompaction {
@@ -92,8 +92,9 @@ func (s *stage) summaries() (n int) {
 }
 
 // TestACompactedConversationGoesOn checks the output of a compaction: the messages of the user and
-// the system, and an item that stands for all other messages. A create request with these items
-// sends the model the summary, and shows the items as its input.
+// the system, and an item with a summary of all other messages. These items are the input of a
+// create request. The model gets the summary, and the input of the response is shown as these
+// items.
 func TestACompactedConversationGoesOn(t *testing.T) {
 	s := newStage(t, summarises("Ada greeted me.", says("Ada.")), summarises("Ada greeted me.", says("Ada.")))
 	c := s.call("POST", compactPath, `{"model":"test/m","prompt_cache_key":"k","input":[`+greeted+`]}`).compacted()
@@ -117,7 +118,7 @@ func TestACompactedConversationGoesOn(t *testing.T) {
 	if whole, again := shown.summary(t); again != encrypted {
 		t.Errorf("the item is shown as %s", whole)
 	}
-	// The conversation continues after the response.
+	// A create request continues from that response.
 	s.create(after(o.ID) + `"input":"And now?"`).object()
 	s.wantPrompt("system: Be kind.\nuser: I am Ada.\nuser: [summary]Ada greeted me.\nuser: Who am I?\nassistant: Ada.\nuser: And now?")
 	// A create request can refer to the compaction by its id.
@@ -129,8 +130,8 @@ func TestACompactedConversationGoesOn(t *testing.T) {
 	s.wantPrompt("user: [summary]Ada greeted me.\nuser: Well?")
 }
 
-// TestACompactionStandsForWhatPrecedesIt checks that a compaction in the input replaces all items
-// before it. Messages of the user and the system directly before it are kept.
+// TestACompactionStandsForWhatPrecedesIt checks that the model gets a compaction in the input
+// instead of all items before it, except messages of the user and the system directly before it.
 func TestACompactionStandsForWhatPrecedesIt(t *testing.T) {
 	s := newStage(t, summarises("So far.", says("one")), summarises("So far.", says("two")), summarises("So far.", says("three")))
 	c := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted()
@@ -143,14 +144,14 @@ func TestACompactionStandsForWhatPrecedesIt(t *testing.T) {
 	if next.Previous != first.ID {
 		t.Errorf("got %s", next.raw)
 	}
-	// The newest of several compactions applies.
+	// If the input has several compactions, only the newest one applies.
 	s.create(`"input":[` + item + `,` + item + `,{"role":"user","content":"new"}]`).object()
 	s.wantPrompt("user: [summary]So far.\nuser: new")
 }
 
 // TestACompactionOfAResponse checks that a conversation that Perdure stores can be compacted by the
-// id of its last response, with or without more input. Create requests can continue from the
-// response as before.
+// id of its last response, with or without more input. The response is unchanged, so create
+// requests can still continue from it.
 func TestACompactionOfAResponse(t *testing.T) {
 	s := newStage(t, summarises("It began with a.", says("one")), summarises("It began with a.", says("two")))
 	o := s.create(`"input":"a"`).object()
@@ -169,7 +170,7 @@ func TestACompactionOfAResponse(t *testing.T) {
 }
 
 // TestACompactedConversationIsCompactedAgain checks that a compacted conversation can be compacted
-// again. Without anything new, it stays as it is, and no model is called.
+// again. If it has no new messages, the summary stays as it is, and no model is called.
 func TestACompactedConversationIsCompactedAgain(t *testing.T) {
 	s := newStage(t, summarises("First.", says("one")), summarises("Second.", says("two")))
 	c := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted()
@@ -188,9 +189,9 @@ func TestACompactedConversationIsCompactedAgain(t *testing.T) {
 	}
 }
 
-// TestACompactionIsRepeatedByItsKey checks that a compaction request that is repeated with its key
-// gets the result of the first one, without another model call. A create request with the same key
-// and body is a different request.
+// TestACompactionIsRepeatedByItsKey checks that a compaction request that is repeated with the same
+// idempotency key gets the same result, without another model call. A create request with the same
+// key and body is a different request.
 func TestACompactionIsRepeatedByItsKey(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")))
 	body := `{"model":"test/m","input":"a"}`
@@ -265,7 +266,7 @@ func TestCompactRefuses(t *testing.T) {
 }
 
 // TestCompactDoesNotFindAnotherOrg checks that a client cannot compact a response of another org,
-// or an input that refers to an item of another org. It gets the same error as for an id that does
+// or an input that refers to an item of another org. The error is the same as for an id that does
 // not exist.
 func TestCompactDoesNotFindAnotherOrg(t *testing.T) {
 	s := newStage(t, says("one"))
@@ -322,8 +323,8 @@ func TestACompactionInAConversation(t *testing.T) {
 	s.call("POST", "/v1/conversations", `{"items":[{"type":"compaction","encrypted_content":"no"}]}`).refused(400, "items[0].encrypted_content", "invalid_encrypted_content")
 }
 
-// TestAWholeHistoryWithACompactionIsRecognised checks that a client that sends the whole
-// conversation each time continues its run, also after a compaction.
+// TestAWholeHistoryWithACompactionIsRecognised checks a client that sends the whole conversation
+// with each request. Its requests continue the same run, also after a compaction.
 func TestAWholeHistoryWithACompactionIsRecognised(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")), summarises("S.", says("two")))
 	item, _ := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted().summary(t)

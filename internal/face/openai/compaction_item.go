@@ -39,8 +39,8 @@ func (s sealedSummary) message() perdure.InputMessage {
 	}
 }
 
-// openSummary decrypts the summary in a compaction item of the input, and makes the summary the
-// item's message.
+// openSummary decrypts the summary of a compaction item in the input. The item's message then
+// contains the summary.
 func (o *opener) openSummary(ctx context.Context, i *readItem) (err error) {
 	if o.summary == nil {
 		if o.summary, err = o.API.box(ctx, o.org, sealedCompaction); err != nil {
@@ -63,7 +63,8 @@ func notOpened(i *readItem, why error, advice string) *Error {
 	return invalid(i.at+".encrypted_content", "invalid_encrypted_content", "Invalid '%s.encrypted_content': %v. %s", i.at, why, advice)
 }
 
-// sealSummaries sets the encrypted_content of those items that are compactions.
+// sealSummaries encrypts the summaries of the items that are compactions, and sets their
+// encrypted_content.
 func (a *API) sealSummaries(ctx context.Context, org string, items []Item) error {
 	if !slices.ContainsFunc(items, func(i Item) bool { return i.summary != nil }) {
 		return nil

@@ -7,7 +7,7 @@ import (
 )
 
 // TestComplianceOverHTTP runs the HTTP cases of the public compliance suite of Open Responses. The
-// tests with the names TestSocket... are the suite's WebSocket cases.
+// WebSocket cases are in the tests TestSocket...
 func TestComplianceOverHTTP(t *testing.T) {
 	const weather = `"tools":[{"type":"function","name":"weather","description":"The weather at a place.",
 		"parameters":{"type":"object","properties":{"place":{"type":"string"}},"required":["place"]}}]`

@@ -139,9 +139,9 @@ func dataOf(url string) (mime, data string, ok bool) {
 	return strings.ToLower(mime), data, found && isData && isBase64
 }
 
-// checkMedium checks an image or a file by the rules that every API applies. The parameter at is
-// the path of the content part. The error names the part's member in the parameter member, unless
-// the file name is wrong; then it names the member filename.
+// checkMedium checks an image or a file by the rules of all APIs. The parameter `at` is the path of
+// the content part. The error is about the part's member `member`, or about "filename" if the file
+// name is wrong.
 func checkMedium(p perdure.Part, at, member, code string) error {
 	var bad *perdure.Error
 	if !errors.As(perdure.CheckParts(perdure.RoleUser, "part", []perdure.Part{p}), &bad) {

@@ -11,8 +11,8 @@ import (
 const from1000 = `"context_management":[{"type":"compaction","compact_threshold":1000}],`
 
 // TestTheOutputHasACompaction checks the parameter context_management. A conversation over the
-// threshold is compacted as a whole, and the output contains the compaction. The next create
-// request can name the response. It can also send all items, or those from the compaction on.
+// threshold is compacted completely, and the output contains the compaction. The next create
+// request can name the response, send all items, or send only the items from the compaction on.
 func TestTheOutputHasACompaction(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
 	s := newStage(t, summarises("S.", says(long)), summarises("S.", says("two")), summarises("S.", says("three")))
@@ -70,8 +70,8 @@ func TestAHistoryWithACompactionOfTheOutput(t *testing.T) {
 	}
 }
 
-// TestAConversationListsACompactionOfAnOutput checks that a conversation lists a compaction of an
-// output.
+// TestAConversationListsACompactionOfAnOutput checks that a conversation lists a compaction in the
+// output of one of its responses.
 func TestAConversationListsACompactionOfAnOutput(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
 	s := newStage(t, summarises("S.", says(long)), summarises("S.", says("two")))

@@ -40,7 +40,7 @@ func (a *API) handleConversations() {
 
 func noConversation(id string) *Error { return notFound("Conversation with id '%s' not found.", id) }
 
-// conversation reads a conversation. Errors: an *Error with status 404.
+// conversation reads a conversation. If it does not exist, the error is an *Error with status 404.
 func (a *API) conversation(ctx context.Context, org, id string) (*store.Conversation, error) {
 	if perdure.CheckText("id", id) != nil {
 		return nil, noConversation(id) // an id that cannot be stored does not exist
@@ -138,8 +138,8 @@ var conversationRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[str
 	"items": addedAtOnce, "items[].content": perdure.MaxParts, "items[].output": perdure.MaxParts, "items[].summary": perdure.MaxParts,
 }}
 
-// readConversation parses a request body. The parameter names lists the members that it may have.
-// An empty body is accepted, and has no members.
+// readConversation parses a request body. The parameter `names` lists the members that the body may
+// have. An empty body has no members.
 func readConversation(w http.ResponseWriter, r *http.Request, names ...string) (conversationBody, error) {
 	b := conversationBody{metadata: json.RawMessage("{}")}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -182,7 +182,7 @@ func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(r.Metadata)
 }
 
-// conversationError converts an error of the store to the error that a client receives.
+// conversationError converts an error of the store to the error for the client.
 func conversationError(id string, err error) error {
 	var coded *perdure.Error
 	switch {

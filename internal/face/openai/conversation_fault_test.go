@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestACreateInAConversationIsStoredOnce checks that a create request in a conversation is stored
-// once although something fails. It fails before or after its commit and is repeated with its key,
-// or its command runs twice. The first and the second request of a conversation are checked.
+// TestACreateInAConversationIsStoredOnce checks that the first and the second create request in a
+// conversation are stored once despite faults. The request fails before or after its commit, and is
+// repeated with its idempotency key, or the store runs its command twice.
 func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
@@ -48,8 +48,8 @@ func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	}
 }
 
-// TestChangesOfAConversationThatRunTwice checks that the items of a conversation are stored once
-// although the commands that change it run twice.
+// TestChangesOfAConversationThatRunTwice checks that the items of a conversation are stored once,
+// although the store runs each command that changes the conversation twice.
 func TestChangesOfAConversationThatRunTwice(t *testing.T) {
 	f := &storetest.Faults{Store: opentest.Store(t), Plan: func(_ int, c store.Command) storetest.Fault {
 		switch c.Name {

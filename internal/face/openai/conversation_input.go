@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// pendingItem is the stored form of an item that a client has added to a conversation, and that
-// is not yet part of a response's input. Its references to other items are already resolved.
+// pendingItem is the stored form of an item that a client has added to a conversation. It is
+// pending until the next response takes it as input. Its references to other items are already
+// resolved.
 type pendingItem struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	Entry    uuid.UUID              `json:"entry,omitzero"`
@@ -25,10 +26,9 @@ func (p pendingItem) resolved() resolvedItem {
 	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here, lost: p.Lost}
 }
 
-// pendingItems resolves the references of added items, and checks that a create request could
-// have them as input. It returns the stored form of the added items. The parameter pending
-// contains the items that already wait in the conversation, and open contains the ids of the
-// calls without a result.
+// pendingItems resolves the references of added items, and checks that a create request could have
+// them as input. It returns the stored form of the added items. The parameter `pending` contains
+// the items that are already pending, and `open` the ids of the calls without a result.
 func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pending []pendingItem, open []string) ([]pendingItem, error) {
 	resolved, err := a.resolveItems(ctx, org, items)
 	if err != nil {
@@ -55,9 +55,9 @@ func messagesOf(items []pendingItem) []perdure.InputMessage {
 	return join(all)
 }
 
-// checkAdded checks that the next create request in the conversation could take the added messages.
-// The result of each added call must also be added. Every other added result must belong to an open
-// call that has no result yet.
+// checkAdded checks that the added messages fit the next create request in the conversation. Each
+// added call needs an added result. Every other added result must belong to an open call that has
+// no pending result yet.
 func checkAdded(added, pending []perdure.InputMessage, open []string) error {
 	results := func(messages []perdure.InputMessage) (ids []string) {
 		for _, m := range messages {
@@ -96,8 +96,7 @@ func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// pending reads a number of pending items of a conversation: those from the index in the parameter
-// from on, at most as many as the parameter limit says.
+// pending reads at most `limit` pending items of a conversation, beginning with the index `from`.
 func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
 	stored, err := a.stored().ConversationItems(ctx, c.ID, from, limit)
 	if err != nil {
@@ -112,9 +111,9 @@ func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit in
 	return items, nil
 }
 
-// pendingID returns the id of a pending item. That id contains the id of a response that does not
-// exist yet: the one that will take the item as input. The response gets that id when it begins, so
-// the item's id never changes.
+// pendingID returns the id of a pending item. It contains the id of the next response, which will
+// take the item as input. That id is reserved before the response exists, so the item's id never
+// changes.
 func pendingID(response string, p pendingItem, index int) string {
 	return itemID(prefixOf(itemOfMessages(p.Messages).Type), response, sidePending, index)
 }
@@ -151,8 +150,8 @@ type inputItem struct {
 	messages []perdure.InputMessage
 }
 
-// inputItems converts the parts of a response's input to items. Parts that were one item when the
-// client added it to the conversation become one item again.
+// inputItems converts the parts of a response's input to items. Parts that come from the same
+// pending item become one item again.
 func (f *found) inputItems(parts []perdure.InputMessage) []inputItem {
 	var all []inputItem
 	at := map[string]int{} // index in all by the id of the conversation item
@@ -190,9 +189,8 @@ func (i *inputItem) add(m perdure.InputMessage) {
 	first.Parts = slices.Concat(first.Parts, m.Parts)
 }
 
-// inputIDs returns an id for each part of the input that a create request has assembled. A part
-// that comes from a pending item gets the id of that item. A part of the request's own input gets
-// "".
+// inputIDs returns an id for each part of the input that a create request has assembled. It is the
+// id of the pending item from which the part comes, or "" for a part of the request's own input.
 func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
 	var said []string // ids of the parts in order, except parts that are results
 	results := map[string][]string{}

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// addItems adds items to a conversation. The next response in the conversation takes them as input.
+// addItems adds items to a conversation. They are pending until the next response takes them as
+// input.
 func (a *API) addItems(w http.ResponseWriter, r *http.Request) {
 	body, err := readConversation(w, r, "items")
 	if err == nil {
@@ -73,8 +74,8 @@ func (a *API) tryAdd(ctx context.Context, org, id string, items []readItem) ([]I
 }
 
 // answerable returns the calls of a conversation for which a client may add results, and the
-// pending items, which may already contain some of these results. If no result is being added, it
-// reads nothing.
+// pending items, which may already contain some of these results. If the parameter `items` has no
+// results, it reads nothing.
 func (a *API) answerable(ctx context.Context, c *store.Conversation, items []readItem) ([]pendingItem, []string, error) {
 	result := func(m perdure.InputMessage) bool { return m.Role == perdure.RoleToolResult }
 	if !slices.ContainsFunc(items, func(i readItem) bool { return i.refers || slices.ContainsFunc(i.messages, result) }) {
@@ -91,7 +92,7 @@ func (a *API) answerable(ctx context.Context, c *store.Conversation, items []rea
 	return pending, head.open, err
 }
 
-// keepItem refuses the deletion of an item, because items cannot be deleted.
+// keepItem refuses the deletion of an item, which this API does not support.
 func (a *API) keepItem(w http.ResponseWriter, _ *http.Request) {
 	e := invalid("", "method_not_allowed", "An item of a conversation cannot be deleted: the model has read it. Delete the conversation, or create another one with the items to keep.")
 	e.Status, e.Param = http.StatusMethodNotAllowed, nil
@@ -141,7 +142,7 @@ func (a *API) listItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, page)
 }
 
-// shownAnyway is a value of the parameter include. It asks for content that is always shown.
+// shownAnyway is a value of the parameter include for content that items always contain.
 const shownAnyway = "message.input_image.image_url"
 
 // checkInclude refuses values of the parameter include that items of a conversation do not support.
@@ -175,8 +176,8 @@ func (r *references) pendingItem(ctx context.Context, place itemPlace, id string
 	return pending[0].resolved(), true, nil
 }
 
-// belongs reports whether the response was created in a conversation that still exists. Items of
-// such a response can be referred to, even if the client did not want the response itself stored.
+// belongs reports whether the response was created in a conversation that still exists. Requests
+// can then refer to items of the response, even if it was created with "store": false.
 func (r *references) belongs(ctx context.Context, f *found) (bool, error) {
 	if f.request.Conversation == "" {
 		return false, nil

@@ -99,8 +99,8 @@ func TestCallsOfToolsThatRanHereAreAdded(t *testing.T) {
 }
 
 // TestCallsInAConversation checks both ways to send the results of a client's calls: in the next
-// create request, or added to the conversation before it. A second result of the same call, and a
-// result without a call, are refused.
+// create request, or added to the conversation before that request. A second result of the same
+// call, and a result without a call, are refused.
 func TestCallsInAConversation(t *testing.T) {
 	tool := `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],`
 	output := func(call, text string) string {
@@ -151,9 +151,9 @@ func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotStoredIsPartOfItsConversation checks that a response that was not to be stored, or
-// was deleted, is not found by its id. Its items remain in the conversation, and can be referred to
-// until the conversation is deleted.
+// TestWhatIsNotStoredIsPartOfItsConversation checks a response of a conversation that was created
+// with "store": false, or was deleted. It is not found by its id. But its items stay in the
+// conversation, and requests can refer to them until the conversation is deleted.
 func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -171,7 +171,7 @@ func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s.create(references).refused(400, "input[0].id", "item_not_found")
 }
 
-// counted is a store that counts the reads of signals. The inputs of responses are signals.
+// counted is a store that counts the reads of signals, which contain the inputs of responses.
 type counted struct {
 	store.Store
 	mu    sync.Mutex // guards reads

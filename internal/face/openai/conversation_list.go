@@ -27,9 +27,9 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
-// itemAt says where an item is in a conversation. The field row is the response that has the item;
-// nil means that the item is pending. The field items has the items of that response, or all
-// pending items, and index is the item's index among them. The field execution is the index of the
+// itemAt says where an item is in a conversation. The field `row` is the response that has the
+// item, or nil if the item is pending. The field `items` has the items of that response, or all
+// pending items, and `index` is the item's index in it. The field `execution` is the index of the
 // response's execution in itemList.executions.
 type itemAt struct {
 	execution int
@@ -97,9 +97,9 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from yields the items of the conversation that follow the item at, one response at a time: in
-// their order, or from the newest to the oldest if newest is set. If at has no items, it yields all
-// items.
+// from yields the items of the conversation after the item `at`, or all items if the parameter `at`
+// is empty. Each step yields the items of one response. If the parameter `newest` is set, the order
+// is from the newest to the oldest item.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)
@@ -163,14 +163,14 @@ func (l *itemList) backward(ctx context.Context, at itemAt) iter.Seq2[[]Item, er
 }
 
 const (
-	// pendingStep is the number of pending items that one query reads; responsesStep is the
-	// number of responses.
+	// pendingStep is the number of pending items that one query reads, and responsesStep the number
+	// of responses.
 	pendingStep   = 100
 	responsesStep = 10
 )
 
-// responses yields the items of an execution's responses. It returns false if yield has returned
-// false, and nothing more must be yielded.
+// responses yields the items of an execution's responses. Like yield, it returns false if the
+// iteration must stop.
 func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.ResponseQuery, yield func([]Item, error) bool) bool {
 	for q.Limit = responsesStep; ; {
 		rows, err := l.stored().ResponsesOf(ctx, execution, q)

@@ -8,7 +8,8 @@ import (
 )
 
 // TestADeletedConversation checks that a conversation that is deleted while a response runs is no
-// longer found. The response completes, and other requests can still refer to its items.
+// longer found. The response completes, and other requests can still refer to the items of this
+// response.
 func TestADeletedConversation(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, on))
@@ -51,7 +52,7 @@ func (s *stage) unknown(org, id, item string) {
 }
 
 // TestConversationsOfOtherOrgs checks that an org finds neither another org's conversation nor its
-// items. A conversation does not list another conversation's items.
+// items. An item of one conversation cannot be read through another conversation.
 func TestConversationsOfOtherOrgs(t *testing.T) {
 	s := newStage(t, says("one"))
 	s.work("other")

@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxRepeated is the maximum number of a conversation's newest messages that are compared with an
-// input.
+// maxRepeated is the maximum number of messages at the end of a conversation with which an input is
+// compared.
 const maxRepeated = 1_000
 
-// fresh returns the items of an input without those that the conversation already contains. In each
-// round of a tool loop, some clients send the user's message and the results of earlier rounds
-// again. An input that does not answer all open calls stays unchanged.
+// fresh returns the items of an input without those that the conversation already contains. It is
+// for clients that run tools, and send the user's message and all earlier results again with each
+// new result. If the input does not answer all open calls, fresh returns all items.
 func (b *beginning) fresh(ctx context.Context, head conversationHead, items []resolvedItem) ([]resolvedItem, error) {
 	if len(head.open) == 0 || !answersAll(items, head.open) {
 		return items, nil
@@ -30,8 +30,8 @@ func (b *beginning) fresh(ctx context.Context, head conversationHead, items []re
 	}), nil
 }
 
-// clientSaid is what the client last sent to the conversation: its messages, and afterwards the
-// results of the calls that it ran, by call id.
+// clientSaid is what a client has sent to a conversation: its last messages and, by call id, the
+// results of the calls that followed.
 type clientSaid struct {
 	messages []perdure.InputMessage
 	results  map[string]perdure.InputMessage
@@ -87,7 +87,7 @@ func resultOf(i resolvedItem) string {
 	return i.messages[0].Parts[0].ToolCallID
 }
 
-// says reports whether the item and the message are equal, without ids and names that clients do
+// says reports whether the item is equal to the message, apart from ids and names that clients do
 // not send.
 func (i resolvedItem) says(m perdure.InputMessage) bool {
 	return len(i.messages) == 1 && len(m.Parts) > 0 && string(asSaid(i.messages[0])) == string(asSaid(m))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestARoundOfAConversationRepeatsNothing checks a client that sends the user's message and the
-// results of its tools again in each round of a tool loop. The model receives each of them once.
+// TestARoundOfAConversationRepeatsNothing checks a client that runs tools, and sends the user's
+// message and all earlier results again with each new result. The model receives each of them once.
 func TestARoundOfAConversationRepeatsNothing(t *testing.T) {
 	s := newStage(t, calls("", "ask", `{"a":1}`), calls("", "ask", `{"a":2}`, "ask", `{"a":3}`), calls("", "ask", `{"a":4}`), says("Done."), says("More."))
 	conversation := `"conversation":"` + s.conversationOf(`{}`) + `",` + tools + `,`

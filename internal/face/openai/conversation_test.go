@@ -22,8 +22,8 @@ func (s *stage) conversationOf(body string) string {
 	return s.call("POST", "/v1/conversations", body).conversation()
 }
 
-// conversation decodes a conversation object, checks that it has the official shape, and returns
-// its id.
+// conversation decodes a conversation object, checks it against OpenAI's published schema, and
+// returns its id.
 func (r reply) conversation() string {
 	r.t.Helper()
 	if r.status != 200 {
@@ -113,7 +113,7 @@ func (s *stage) wantItems(conversation string, want ...string) list {
 	return l
 }
 
-// givenParts returns the message parts that the model received in its most recent call.
+// givenParts returns the parts of the messages that the model received in its most recent call.
 func (s *stage) givenParts() string {
 	s.t.Helper()
 	all := s.model.asked()
@@ -143,8 +143,8 @@ func conversationOf(t *testing.T, o object) string {
 }
 
 // TestAConversationIsOneExecution checks that all create requests in a conversation run in one
-// execution. Items that were added between two requests are input of the second, and keep their
-// ids.
+// execution. Items that were added between two requests become input of the second request, and
+// keep their ids.
 func TestAConversationIsOneExecution(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), thinks("hm", says("one")), says("two"), says("three"))
@@ -181,7 +181,8 @@ func TestAConversationIsOneExecution(t *testing.T) {
 }
 
 // TestCreatesAtOnceInAConversation checks that a create request gets 409 while another response of
-// the conversation runs. Concurrent requests that are repeated after 409 become one response each.
+// the conversation runs. Each of several concurrent requests gets its own response if it is
+// repeated after 409.
 func TestCreatesAtOnceInAConversation(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		said, on := make(chan struct{}, 1), make(chan struct{})
@@ -298,9 +299,9 @@ func TestAConversationOfDeletedExecutions(t *testing.T) {
 	}
 }
 
-// TestAConversationsCreateIsRepeated checks that a create request in a conversation that is
-// repeated with its key returns the first response. This holds after further requests, after the
-// execution has ended, and after the conversation was deleted.
+// TestAConversationsCreateIsRepeated checks that a create request that is repeated with its
+// idempotency key returns the same response, also after further requests, after the end of the
+// execution, and after the deletion of the conversation.
 func TestAConversationsCreateIsRepeated(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), says("one"), says("two"), says("three"))
@@ -338,8 +339,8 @@ func TestAConversationsCreateIsRepeated(t *testing.T) {
 	})
 }
 
-// TestOneKeyAtOnceInAConversation checks that four concurrent create requests with one key become
-// one response.
+// TestOneKeyAtOnceInAConversation checks that four concurrent create requests with the same
+// idempotency key become one response.
 func TestOneKeyAtOnceInAConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -359,7 +360,7 @@ func TestOneKeyAtOnceInAConversation(t *testing.T) {
 }
 
 // TestAResponseOfAConversationIsBranched checks a create request that names a response of a
-// conversation but not the conversation. It runs in another execution, which is not part of the
+// conversation but not the conversation. It runs in a new execution, which is not part of the
 // conversation.
 func TestAResponseOfAConversationIsBranched(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))

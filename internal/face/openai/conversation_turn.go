@@ -20,11 +20,12 @@ type conversationField struct {
 	ID string `json:"id"`
 }
 
-// inConversation is the part of a stored create request that only requests in a conversation have.
+// inConversation contains the fields of a stored create request that are only set for a request in
+// a conversation.
 type inConversation struct {
 	Conversation string `json:"conversation,omitempty"`
-	// InputIDs has an id for each part of the input. For a part that comes from a pending item, it is
-	// the id of that item. For other parts it is "".
+	// InputIDs has an id for each part of the input. It is the id of the pending item from which
+	// the part comes, or "".
 	InputIDs []string `json:"input_ids,omitempty"`
 }
 
@@ -65,7 +66,7 @@ const (
 	lockedPause = time.Second
 )
 
-// errBusy reports that another response of the conversation is still running.
+// errBusy is the error if another response of the conversation is still running.
 var errBusy = errors.New("the conversation is busy")
 
 // conversationLocked returns an error with status 409. OpenAI's official clients repeat a request
@@ -96,8 +97,8 @@ func (b *beginning) turn(ctx context.Context) (string, error) {
 	return "", conversationLocked()
 }
 
-// repeated returns the id of the response that an earlier attempt of the same create request has
-// begun; "" if there is none.
+// repeated returns the id of the response that was begun by an earlier request with the same
+// idempotency key, or "".
 func (b *beginning) repeated(ctx context.Context) (string, error) {
 	if b.idem.key == "" {
 		return "", nil
@@ -152,9 +153,9 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	return b.beginTurn(ctx, c, head, messages)
 }
 
-// turnInput returns the messages of the next response's input: the pending items, followed by
-// those items of the request that do not repeat earlier ones. It omits a pending result whose
-// call is no longer open.
+// turnInput returns the messages of the next response's input: the pending items, followed by those
+// items of the request that do not repeat earlier ones. It leaves out pending results of calls that
+// are no longer open.
 func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
 	var items []resolvedItem
 	answerable := slices.Clone(head.open)
@@ -211,7 +212,7 @@ func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head c
 	return b.first(ctx, x.ID)
 }
 
-// conversationHead describes the end of a conversation, from which its next response continues.
+// conversationHead describes the end of a conversation, where its next response begins.
 type conversationHead struct {
 	execution *perdure.Execution // nil if the conversation has no execution
 	busy      bool               // a response is running, or is about to run
@@ -261,9 +262,9 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	return h, nil
 }
 
-// isStale reports whether a pending item is the result of a call that is not in the list open,
-// which has the ids of the open calls. It also updates the list: a call in the item is added, and a
-// result in the item removes its call.
+// isStale reports whether a pending item is the result of a call that is not open. The parameter
+// `open` is the list of the open calls, which isStale updates: it adds the calls of the item, and
+// removes the calls whose results the item contains.
 func isStale(p pendingItem, open *[]string) bool {
 	for _, m := range p.Messages {
 		for _, part := range m.Parts {

@@ -61,7 +61,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer sends the response object in its current state, or the error err.
+// answer sends the response object in its current state, or `err` if it is not nil.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, f *fold, err error) {
 	if err != nil {
 		a.fail(w, r, err)
@@ -81,15 +81,15 @@ func bodyError(err error) error {
 	return invalid("", "invalid_body", "The body of the request could not be read.")
 }
 
-// idempotency identifies a create request that has an idempotency key. With it, a repeated
-// request gets the response that the first request began.
+// idempotency is the idempotency key of a request with the hash of the request. A repeated request
+// gets the response that the first request began.
 type idempotency struct {
 	key  string
 	hash perdure.Hash
 }
 
-// signalID returns the id of the signal that contains the request's input. If it is "", the
-// engine chooses an id.
+// signalID returns the id of the signal that contains the request's input. It is "" without an
+// idempotency key, and the engine then chooses an id.
 func (i idempotency) signalID() string {
 	if i.key == "" {
 		return ""
@@ -165,7 +165,7 @@ func checkTools(settings perdure.ReactInput, agent string) error {
 	return nil
 }
 
-// beginning is the state of a create request from its check until its execution has started.
+// beginning is a create request that was checked and is about to begin a response.
 type beginning struct {
 	*API
 	org      string
@@ -178,8 +178,8 @@ type beginning struct {
 	prefixes []prefix // prefixes of the input that may be the conversations of existing executions
 }
 
-// know finds the previous response, if the create request names one. It also computes the history,
-// a hash of the conversation that the client knows.
+// know sets what the client knows of the conversation before the request: the previous response, if
+// the request names one, and the history, which is a hash of the conversation.
 func (b *beginning) know(ctx context.Context) error {
 	h := newHistory(b.org, b.req)
 	if b.req.origin().id != "" {
@@ -240,9 +240,8 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 }
 
 // goOn sends the input to the execution that waits at the end of the previous response. Errors:
-// execution_ended; conflict. It also returns conflict if the input has only compactions, or if the
-// execution belongs to a conversation, because only create requests in that conversation may
-// continue it.
+// execution_ended; conflict, also if the input has only compactions, or if the execution belongs to
+// a conversation, which only requests in that conversation may continue.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
 	if id := previous.request.Conversation; id != "" {
 		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
@@ -302,9 +301,9 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 	return start, nil
 }
 
-// first returns the id of the first response of an execution, the one to the input with which the
-// execution was started. It reads that id from the execution's first event. If the create request
-// is repeated, the execution may already have later responses.
+// first returns the id of the response to the input with which an execution was started. It reads
+// the id from the execution's first event, because after a repeated request the execution may
+// already have later responses.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)
 	if err != nil {
@@ -326,8 +325,8 @@ func noModel(model string) *Error {
 	return invalid("model", "model_not_found", "The requested model '%s' does not exist.", model)
 }
 
-// agent finds the configuration for the value of the parameter model. That is the slug or id of a
-// definition, or else the name of a configured model.
+// agent finds the configuration for the value of the parameter model. The value is the slug or id
+// of a definition, or "provider/model".
 func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	d, err := a.definition(ctx, org, name)
 	if err != nil {
@@ -350,7 +349,7 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
 }
 
-// definition returns the definition with the slug or id; nil if there is none.
+// definition returns the definition with the slug or id, or nil.
 func (a *API) definition(ctx context.Context, org, name string) (*perdure.Definition, error) {
 	var d *perdure.Definition
 	var err error
@@ -369,8 +368,8 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 }
 
 // hasProvider reports whether workers of the org can call the model provider. Error: unavailable,
-// if no worker of the org has registered yet. A worker may register between the two reads, so the
-// providers are read again once the org is known to have workers.
+// if no worker of the org has registered yet. A worker may register after the first read of the
+// providers, so they are read again once the org is known to have workers.
 func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, error) {
 	if known, err := a.calls(ctx, org, provider); known || err != nil {
 		return known, err

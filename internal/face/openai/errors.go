@@ -76,8 +76,9 @@ func notFound(format string, args ...any) *Error {
 func noResponse(id string) *Error { return notFound("Response with id '%s' not found.", id) }
 
 // codes maps the engine's error codes to errors of this API. A conflict that a retry does not solve
-// gets the status 400, because the official clients repeat a request after 409. The errors about the
-// answer to a question have 409; verdict.refused tells clients not to repeat the request.
+// gets the status 400, because the official clients repeat a request after 409. The errors about
+// the answer to a question do have 409, but verdict.refused tells clients not to repeat these
+// requests.
 var codes = map[perdure.Code]struct {
 	status int
 	typ    string
@@ -101,8 +102,8 @@ var codes = map[perdure.Code]struct {
 	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
 }
 
-// ErrorOf creates an Error for an error code of the engine. If status is 0, the map codes determines
-// the status.
+// ErrorOf creates an Error for an error code of the engine. If the parameter `status` is 0, the
+// status is the one that belongs to the code.
 func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
 	e := &Error{Status: status, Type: typeServer, Message: message}
 	name := string(code)
@@ -131,8 +132,8 @@ var params = map[string]string{
 	"kind": "model", "Idempotency-Key": "Idempotency-Key",
 }
 
-// paramOf returns the parameter of OpenAI's API for a field of the engine, or for the field that
-// contains that field.
+// paramOf returns the parameter of OpenAI's API for the name of a field in an error of the engine.
+// A field inside a list has the parameter of the list.
 func paramOf(field string) string {
 	field, _, _ = strings.Cut(field, "[")
 	return params[field]

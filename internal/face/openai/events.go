@@ -28,16 +28,16 @@ type growing struct {
 	over    bool  // the item is done
 	shown   int64 // for an approval request: sequence number of its last event
 
-	// entry and part are the stored entry and the part of it that the item shows. result is the tool's
-	// result, if the item is a call.
+	// entry and part are what the item shows: a stored entry, and a part of this entry. result is
+	// the tool's result, if the item is a call.
 	entry  uuid.UUID
 	part   perdure.Part
 	result *perdure.Part
 }
 
-// emit appends an event to the response's event stream. kind is the type of the event. The
-// function body receives the head of the event and must return a struct that begins with that
-// head.
+// emit appends an event to the response's event stream. The parameter `kind` is the type of the
+// event. The function `body` gets the head of the event, and must return a struct that begins with
+// this head.
 func (f *fold) emit(kind string, body func(head) any) {
 	raw, err := json.Marshal(body(head{kind, f.next}))
 	if err != nil {
@@ -95,8 +95,8 @@ func (g *growing) at(h head) at {
 // isText reports whether the item has text that grows: a message or reasoning.
 func (g *growing) isText() bool { return g.Type == itemMessage || g.Type == itemReasoning }
 
-// names are the event types and the content type for one kind of text: that of messages or of
-// reasoning.
+// names are the event types and the content type of one kind of text. There are two kinds: the text
+// of messages and that of reasoning.
 type names struct{ partAdded, delta, textDone, partDone, content string }
 
 var textNames = map[string]names{
@@ -125,7 +125,7 @@ func (f *fold) itemDone(g *growing) {
 	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
 }
 
-// show adds to the output an item whose text is still empty: a message or reasoning.
+// show adds an item to the output whose text is still empty. The item is a message or reasoning.
 func (f *fold) show(kind, message string) *growing {
 	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
 	f.part(g, textNames[kind].partAdded, "")
@@ -158,8 +158,8 @@ func (f *fold) delta(g *growing, text string) {
 	})
 }
 
-// close emits the complete text of an item. The item itself stays incomplete until its message is
-// stored; then the method done completes it.
+// close emits the complete text of an item. The item itself is completed by the method `done`, when
+// its message is stored.
 func (f *fold) close(g *growing, text string) {
 	if g.closed {
 		return
@@ -212,8 +212,8 @@ func (f *fold) grow(c logfold.Change) {
 	case c.Kind == logfold.PartClosed:
 		f.close(g, g.text.String())
 	case c.Kind == logfold.PartWithdrawn && !g.closed:
-		// The item of a part that was closed before is withdrawn when the log says that its task is
-		// retried: see own.
+		// An item whose part was closed before is withdrawn in own, when the log says that the task
+		// is retried.
 		f.withdraw(func(other *growing) bool { return other == g })
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// fold computes a response and the response's events from the log of the execution. The same
-// records of the log always produce the same events.
+// fold computes a response and its events from the log of the execution. The same log records
+// always produce the same events.
 type fold struct {
 	of      response.Identity
 	first   int64 // position of the event that stored the input
@@ -20,9 +20,8 @@ type fold struct {
 
 	into string // id of the response that took the input, if it is another one than the response of the fold
 	asks bool   // the agent has begun to wait for a question at a position after asksAfter
-	// asksAfter is a position in the log: the fold ignores waits for a question up to this
-	// position, because the client has answered these questions. last is the position of the
-	// newest item.
+	// asksAfter is the position in the log up to which the client has answered the questions. The
+	// fold ignores waits for a question up to there. last is the position of the newest item.
 	asksAfter, last int64
 
 	emitted    []Event // events since the last call of take
@@ -46,10 +45,10 @@ type fold struct {
 type source struct {
 	// entry reads an entry whose content is too large for its event.
 	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
-	// joined returns the id of the response that has taken the input, if that is another response
-	// than the fold's; otherwise "".
+	// joined returns the id of the response that has taken the input, or "" if that is the fold's
+	// own response.
 	joined func(ctx context.Context) (string, error)
-	// other creates the fold of the response whose id joined has returned.
+	// other creates the fold of the response with the id that `joined` has returned.
 	other func(ctx context.Context, id string) (*fold, error)
 	// seal encrypts a provider's signed reasoning so that only the response's org can decrypt it. It
 	// is nil if the response does not show signed reasoning.
@@ -59,15 +58,15 @@ type source struct {
 	sealSummary func(plain []byte) string
 	// noteEnd is called when the fold reaches the response's end, before any client sees the end.
 	noteEnd func(ctx context.Context, f *fold)
-	// steers is set if the input was sent without a create request. A running response may then take
-	// the input as its own.
+	// steers is set if the input was sent without a create request. Another response that is still
+	// running may then take the input.
 	steers bool
 	// takesMessages is set if the input of the agent can contain assistant messages.
 	takesMessages bool
 }
 
-// newFold creates the fold of a response. The event that stored its input is at position first of
-// the log.
+// newFold creates the fold of a response. The parameter `first` is the position in the log of the
+// event that stored the response's input.
 func newFold(of response.Identity, first int64, asked request, from source) *fold {
 	return &fold{of: of, first: first, request: asked, source: from, tree: logfold.NewTree(of.Execution)}
 }
@@ -82,8 +81,8 @@ func (f *fold) ended() bool {
 // begun reports whether the agent has already read the input that begins the response.
 func (f *fold) begun() bool { return f.leaf != nil }
 
-// take returns the events since the last call. If another response may take the input, the events
-// are held back until that is decided. The stream is then the same whenever it is read.
+// take returns the events since the last call. While another response may still take the input, it
+// returns none, so that the stream is the same whenever it is read.
 func (f *fold) take() []Event {
 	if f.steers && !f.begun() && !f.ended() {
 		return nil
@@ -93,8 +92,8 @@ func (f *fold) take() []Event {
 	return events
 }
 
-// merged returns the stored messages of the response as one, with the finish reason and the token
-// usage if they are known.
+// merged returns the stored messages of the response as one message. The finish reason and the
+// token usage are set if they are known.
 func (f *fold) merged() response.Response {
 	if r := f.tree.Response(f.id()); r != nil {
 		return r.Merged()
@@ -127,9 +126,8 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	case err != nil:
 		return err
 	case waits:
-		// If the agent waits for input, it has finished the response, although the log has no end
-		// event. It may have produced nothing. It would not wait if it had not read the response's
-		// input.
+		// An agent that waits for input has finished the response, even if it has produced nothing
+		// and the log has no event about the end: it waits only after it has read all input.
 		f.finish(i.Record, statusCompleted)
 		return nil
 	case i.Record.Place.ResponseID == f.id():
@@ -143,7 +141,7 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 }
 
 // waitsForInput reports whether the record says that the agent waits for input, which ends a
-// response. Waiting for a question does not end it.
+// response. A wait for the answer to a question does not end it.
 func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	if i.Record.Type != perdure.EventWaiting {
 		return false, nil
@@ -153,14 +151,14 @@ func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
 }
 
-// join looks up whether another response has taken the input. If so, it puts the id of that
-// response into f.into.
+// join looks up whether another response has taken the input. If so, f.into is the id of that
+// response.
 func (f *fold) join(ctx context.Context) (err error) {
 	f.into, err = f.joined(ctx)
 	return err
 }
 
-// own applies a record that belongs to this response and not to another one.
+// own applies a record that belongs to this response.
 func (f *fold) own(ctx context.Context, i eventlog.Item) error {
 	if i.Event == perdure.EventTerminal {
 		return nil // this API does not show terminal output, so the tree does not need it
@@ -239,14 +237,14 @@ func (f *fold) entryAppended(e logfold.Event, changes []logfold.Change) {
 }
 
 // said reports whether an assistant message was produced by the agent, and is not input from a
-// client. The react agent stores both kinds. A message of the model has the usage or the stop
-// reason of its call, which a client cannot send. Other agents accept no assistant messages.
+// client. The react agent stores both kinds. Only a message of the model has a usage or a stop
+// reason. Other agents accept no assistant messages as input.
 func (f *fold) said(c perdure.Content) bool {
 	return !f.takesMessages || c.StopReason != "" || c.Usage != nil
 }
 
-// answered applies a message of the model. Items that were shown while they grew are done now. The
-// other parts of the message are added at once.
+// answered applies a message of the model. It completes the items that were shown while the message
+// was streamed, and adds items for the parts that were not streamed.
 func (f *fold) answered(e logfold.Event, changes []logfold.Change) {
 	c, message := changes[0].Message.Content, e.Record.Place.MessageID
 	f.makers[e.Entry.ID] = perdure.Content{Provider: c.Provider, Model: c.Model}
@@ -288,8 +286,8 @@ func lastText(c perdure.Content) int {
 	return last
 }
 
-// complete completes the item of a stored part. If the part was not streamed, it adds a complete
-// item.
+// complete completes the item of a stored part, or adds a complete item if the part was not
+// streamed.
 func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypted string) {
 	text := p.Text()
 	g := f.parts[p]
@@ -305,7 +303,8 @@ func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypte
 // it is incomplete.
 var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
-	// OpenAI's API has no other reason for a message that filled the model's context window.
+	// The model's message has filled the context window. OpenAI's API has no better reason for
+	// that.
 	perdure.StopContextLength: {statusIncomplete, "max_output_tokens"},
 	perdure.StopTurnLimit:     {statusIncomplete, "max_turns"},
 	perdure.StopRefusal:       {statusIncomplete, "content_filter"},
@@ -353,8 +352,8 @@ func (f *fold) executionEnded(r *perdure.Record) error {
 }
 
 // terminal maps statuses to the event types that end a response. OpenAI documents no event for a
-// cancelled response. Its event type is therefore "incomplete", and the response in it has the
-// status cancelled.
+// cancelled response. Its last event is therefore "response.incomplete", in which the response has
+// the status cancelled.
 var terminal = map[string]string{
 	statusCompleted: "response.completed", statusIncomplete: "response.incomplete",
 	statusFailed: "response.failed", statusCancelled: "response.incomplete",

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The maximum lengths of the identifiers of end users and prompts, in characters. OpenAI's API
-// has the same limits, except that the limit of the parameter user is Anthropic's.
+// The maximum lengths of identifiers of end users and of prompts, in characters. The limit of the
+// parameter user is Anthropic's, the other limits are those of OpenAI's API.
 const (
 	mostUser       = 256
 	mostIdentifier = 64
@@ -54,7 +54,7 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// efforts maps OpenAI's names of reasoning levels to Perdure's.
+// efforts maps OpenAI's names of reasoning levels to the names of Perdure.
 var efforts = map[string]string{
 	"none": "off", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",
 }
@@ -110,8 +110,8 @@ func parseText(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// givenMembers returns the members of a JSON object, without those whose value is null. param
-// names the object in errors.
+// givenMembers returns the members of a JSON object, without those whose value is null. The
+// parameter `param` names the object in errors.
 func givenMembers(raw json.RawMessage, param string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := decode(raw, param, &all, "an object"); err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// history is a hash of a conversation as its client knows it, computed turn by turn. It finds the
-// execution of a conversation that the client sends as a whole. Reasoning, item ids and the
-// division of text into items are not hashed, because not every client keeps them. Some clients
-// drop calls of tools that workers have run. There are therefore two hashes, one with and one
-// without these calls.
+// history is a hash of a conversation as its client knows it, computed turn by turn. With it, the
+// server finds the execution of a client that sends its whole conversation. What not every client
+// keeps is not hashed: reasoning, item ids, and the division of text into items. There are two
+// hashes, with and without the calls of tools that workers have run, because some clients drop
+// these calls.
 type history struct {
 	store.History
 	turn turn
@@ -26,15 +26,15 @@ type turn struct {
 	ran   []knownCall
 }
 
-// knownCall is a tool call as a client sends it back. A call of a tool that the client runs has an
-// ID. A call of a tool that a worker runs has an Outcome.
+// knownCall is a tool call as a client sends it back. The field ID is set if the client runs the
+// tool, and Outcome if a worker runs the tool.
 type knownCall struct {
 	ID, Name, Arguments, Outcome string
 	Failed                       bool
 }
 
-// newHistory returns the history at the start of a conversation. It depends on the org, the agent
-// and the end user, so different end users of one client never have the same history.
+// newHistory returns the history at the start of a conversation. Conversations of different orgs,
+// agents or end users start with different hashes.
 func newHistory(org string, r *request) history {
 	seed := perdure.Hash(sha256.Sum256(encoded("history", org, r.Model, r.User, r.SafetyIdentifier)))
 	return history{History: store.History{Said: seed, SaidAndRun: seed}}
@@ -43,8 +43,7 @@ func newHistory(org string, r *request) history {
 // historyAfter returns the history at the end of a response, to which more items can be added.
 func historyAfter(end store.History) history { return history{History: end} }
 
-// add adds an item of the input. Before an item that comes from the client, the caller must end the
-// agent's turn.
+// add adds an item of the input. The caller must call endTurn before an item of the client.
 func (h *history) add(i resolvedItem) {
 	if i.messages == nil || i.lost {
 		return // the item was withdrawn, or its content is unknown
@@ -80,8 +79,8 @@ func (t *turn) ranHere(call, result perdure.Part) {
 	t.ran = append(t.ran, knownCall{Name: call.Name, Arguments: sameArguments(call.RawArguments), Outcome: resultText(result.Parts), Failed: result.IsError})
 }
 
-// sameArguments returns the arguments of a call in a canonical form, because clients decode and
-// re-encode them.
+// sameArguments returns the arguments of a call in a canonical form, because a client may send them
+// back with another formatting of the JSON.
 func sameArguments(raw string) string {
 	var v any
 	if strings.TrimSpace(raw) == "" {
@@ -96,7 +95,8 @@ func sameArguments(raw string) string {
 // client adds a message of the client, or the result of a call that the client has run.
 func (h *history) client(m perdure.InputMessage) { h.step(asSaid(m), nil) }
 
-// asSaid encodes a message without the ids and names that only the client or only the server knows.
+// asSaid encodes a message for comparisons, without the ids and names that only the client or only
+// the server knows.
 func asSaid(m perdure.InputMessage) []byte {
 	said := []any{string(m.Role)}
 	for _, p := range m.Parts {
@@ -133,9 +133,8 @@ func encoded(v ...any) []byte {
 	return raw
 }
 
-// end returns the history at the end of a response. It is zero if the response failed or was
-// cancelled, or if the history at the end of its input is not known. The response can then be
-// continued only by its id.
+// end returns the history at the end of a response. It is zero if the response can be continued
+// only by its id: if it failed or was cancelled, or if the history of its input is not known.
 func (f *fold) end() store.History {
 	known := f.request.History
 	if known == nil || f.status != statusCompleted && f.status != statusIncomplete {

@@ -22,8 +22,9 @@ type chatter struct {
 	history []map[string]any
 }
 
-// says appends a message of the user and sends create requests with the whole history. After each,
-// it appends the output and the results of the client's calls, until a response has no such calls.
+// says adds a message of the user to the conversation, and sends create requests with the whole
+// conversation. After each response, it adds the output and the results of the client's calls,
+// until a response has no such calls.
 func (c *chatter) says(text string) object {
 	c.s.t.Helper()
 	c.history = append(c.history, map[string]any{"role": "user", "content": text})
@@ -100,9 +101,9 @@ func busyTurns(n int) []answer {
 	return all
 }
 
-// TestAWholeHistoryGoesOnInPlace checks that a client that sends its whole history with each create
-// request stays in one execution, in whichever form it stores the items. Each turn adds the same
-// number of messages.
+// TestAWholeHistoryGoesOnInPlace checks clients that send the whole conversation with each create
+// request, and store its items in different forms. All requests of a client continue one execution,
+// and each turn adds the same number of messages.
 func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, keeps := range keeping {
@@ -143,8 +144,8 @@ func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 }
 
 // TestACallWithoutAnID checks a call of a tool that a worker has run and that the client sends back
-// without its id. The call gets the result that the client sends, or else a text that says that the
-// result is unknown.
+// without its id. The result of the call is the one that the client sends, or a text that says that
+// the result is unknown.
 func TestACallWithoutAnID(t *testing.T) {
 	s := newStage(t, says("On."), says("On."))
 	for output, want := range map[string]string{
@@ -221,9 +222,9 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	}
 }
 
-// TestAnotherHistoryIsAnotherRun checks the cases in which a create request with a whole history
-// starts a new execution. The history, the user, the model or the org differs; the response was
-// deleted or already continued; or the request has an idempotency key.
+// TestAnotherHistoryIsAnotherRun checks when a create request with a whole conversation starts a
+// new execution. The conversation, the user, the model or the org differs; the response was deleted
+// or already continued; or the request has an idempotency key.
 func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	greet := `{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}`
@@ -322,8 +323,8 @@ func (s *stage) executionOf(id string) uuid.UUID {
 	return row.Execution
 }
 
-// TestTwoAtOnceWithOneHistory checks that four concurrent create requests with the same history
-// become four executions, each with an answer.
+// TestTwoAtOnceWithOneHistory checks that four concurrent create requests with the same
+// conversation become four executions, each with an answer.
 func TestTwoAtOnceWithOneHistory(t *testing.T) {
 	s := newStage(t, says("Hello."), says("On."))
 	s.create(`"input":"hi"`).object()

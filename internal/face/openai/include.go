@@ -9,9 +9,9 @@ import (
 // reasoning items.
 const includeReasoning = "reasoning.encrypted_content"
 
-// included are the accepted values of the parameter include. Only the first one has an effect. The
-// URL of an input image is always shown, and the other values belong to tools that do not exist
-// here.
+// included contains the accepted values of the parameter include. Only the first one has an effect:
+// the URL of an input image is always shown, and the other values are for tools that Perdure does
+// not have.
 var included = []string{
 	includeReasoning, "message.input_image.image_url", "file_search_call.results", "web_search_call.results",
 	"web_search_call.action.sources", "code_interpreter_call.outputs", "computer_call_output.output.image_url",

@@ -30,8 +30,8 @@ type givenItem struct {
 	Reason      string `json:"reason"`
 }
 
-// readItem is a parsed item in the input of a create request. Its content is in the field messages,
-// unless the item refers to another item by id.
+// readItem is a parsed item in the input of a create request. If it does not refer to another item
+// by id, its content is in the field `messages`.
 type readItem struct {
 	at       string
 	refers   bool
@@ -110,8 +110,8 @@ func (i givenItem) read(at string) (readItem, error) {
 	return one, err
 }
 
-// lostCall parses a call of a tool that a worker has run, if the client has removed the call's id.
-// The output in the item is used as the result. Usually there is none.
+// lostCall parses a call of a tool that a worker has run, for which the client has not kept the id.
+// The result is the output in the item, if the client has sent one.
 func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	i.CallID = "call_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	call, err := i.call(at)
@@ -225,8 +225,8 @@ func missing(param string) *Error {
 	return invalid(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
 }
 
-// answering orders the messages of an input so that the results of the open calls come first. It
-// checks that each call has a result, and that each result belongs to a call.
+// answering moves the results of the open calls to the beginning of an input. It checks that each
+// call has a result, and that each result belongs to a call.
 func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMessage, error) {
 	var first, rest []perdure.InputMessage
 	waiting, own := map[string]bool{}, map[string]bool{}

@@ -17,16 +17,16 @@ type side byte
 const (
 	sideInput  side = 'i'
 	sideOutput side = 'o'
-	// sidePending is the list of items that were added to a conversation before the response began.
+	// sidePending is the list of items that were added to a conversation while they were pending,
+	// before the response began.
 	sidePending side = 'p'
 )
 
 const responsePrefix = "resp_"
 
-// itemID returns the id of an item. It consists of the prefix of the item's type, the id of the
-// response without its prefix, the list of the response that has the item (the parameter of), and
-// the item's index in that list. The server can therefore find an item by its id alone, and the id
-// never changes.
+// itemID returns the id of an item, by which the server can find the item. It consists of the
+// prefix of the item's type, the id of the response without its prefix, the letter of the list in
+// the response (the parameter `of`), and the item's index in this list.
 func itemID(prefix, response string, of side, index int) string {
 	return prefix + strings.TrimPrefix(response, responsePrefix) + string(of) + strconv.Itoa(index)
 }
@@ -38,7 +38,7 @@ type itemPlace struct {
 	index            int
 }
 
-// placeOf parses the id of an item. It reports false if the id is malformed.
+// placeOf parses the id of an item. It returns false if the id is malformed.
 func placeOf(id string) (itemPlace, bool) {
 	prefix, rest, found := strings.Cut(id, "_")
 	at := strings.LastIndexAny(rest, "iop")

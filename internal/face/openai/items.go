@@ -21,19 +21,20 @@ type Item struct {
 	CallID, Name, Arguments string
 	Output                  []Content // a single input_text is encoded as a JSON string
 
-	// Result is the result of a tool that a worker has run, and Failure its error. Both are nil while
-	// the tool runs. The call also has a Name and Arguments.
+	// Result is the result of a tool that a worker has run, and Failure is its error. Both are nil
+	// while the tool runs. Name and Arguments of the call are set, too.
 	Result, Failure *string
 
 	// Approval is set for a call of a tool that a worker runs. It is the id of the call's approval
-	// request, or "" if no approval was needed. An approval request has an ID, a Name and Arguments.
+	// request, or "" if no approval was needed. In an approval request, ID, Name and Arguments are
+	// set.
 	Approval string
 
 	// Members of a reasoning item. Encrypted is opaque to the client, which sends it back unchanged.
 	Summary   []Content
 	Encrypted string
 
-	// summary is the content of a compaction. Encrypted is its encrypted form.
+	// summary is the content of a compaction. The field Encrypted contains it in encrypted form.
 	summary *sealedSummary
 }
 
@@ -162,8 +163,8 @@ func list(c []Content) []Content {
 	return c
 }
 
-// plain returns the text of a list of contents that has one text or is empty. It reports false for
-// any other list.
+// plain returns the text of a list of contents that is empty or has one text. For any other list it
+// returns false.
 func plain(content []Content) (string, bool) {
 	switch {
 	case len(content) == 0:
@@ -174,8 +175,8 @@ func plain(content []Content) (string, bool) {
 	return "", false
 }
 
-// contentOf converts parts of a message, or of a tool's result, to contents. The parameter text is
-// the content type of the text parts.
+// contentOf converts parts of a message, or of a tool's result, to contents. The parameter `text`
+// is the content type for text parts.
 func contentOf(parts []perdure.Part, text string) []Content {
 	var all []Content
 	for _, p := range parts {
@@ -197,8 +198,8 @@ func contentOf(parts []perdure.Part, text string) []Content {
 
 func dataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
 
-// split splits a message into messages that become one item each. The parts of an assistant
-// message, and the results of tools, are separate items.
+// split splits a message into messages that become one item each. Each part of an assistant
+// message, and each result of a tool, is an item.
 func split(m perdure.InputMessage) []perdure.InputMessage {
 	if m.Role != perdure.RoleAssistant && m.Role != perdure.RoleToolResult {
 		return []perdure.InputMessage{m}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// turn creates one response of a tool loop. It checks that the response, the streams and a retrieve
-// request have the same output. It returns the items as received.
+// turn creates one response of a tool loop. It checks that the output is the same in the response,
+// in streams and in the reply to a retrieve request. It returns this output.
 func (s *stage) turn(members string, stream bool) (string, []json.RawMessage) {
 	s.t.Helper()
 	var o object
@@ -49,7 +49,7 @@ func outputOf(t *testing.T, o object) []json.RawMessage {
 	return all.Output
 }
 
-// resultsOf returns results for the calls among the items.
+// resultsOf returns a result for each call among the items.
 func resultsOf(t *testing.T, items []json.RawMessage) []string {
 	t.Helper()
 	var results []string
@@ -91,8 +91,8 @@ func typesOf(t *testing.T, items []json.RawMessage) string {
 }
 
 // TestAStatelessLoopGetsTheSameItemsEachTurn checks a client that stores the conversation itself
-// and sends back all items that it has received. They are input of the next response, and never
-// appear as output again.
+// and sends back all items that it has received. These items become input of the next response, and
+// do not appear in its output.
 func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +113,9 @@ func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 }
 
 // TestAStatefulLoopGetsTheSameItemsEachTurn checks a client that continues by previous_response_id.
-// It sends only the results of calls, or the results together with assistant messages. Neither
-// appears as output, not even after the conversation was copied to a new execution.
+// It sends only the results of calls, or the results together with assistant messages. What it
+// sends does not appear in the output, not even after the conversation was copied to a new
+// execution.
 func TestAStatefulLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// withoutMCP checks calls of tools that workers run, and approval requests, against the types of the
-// official client, because the schema of Open Responses has neither. It returns the value with each
-// of them replaced by a function call.
+// withoutMCP replaces two kinds of items that the schema of Open Responses does not have by
+// function calls: calls of tools that workers run, and approval requests. It checks the replaced
+// items against the types of the official Go client.
 func withoutMCP(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {

@@ -9,11 +9,12 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// answer produces the model's answer to a request, and returns the stop reason.
+// answer streams the model's answer to a request, and returns the stop reason.
 type answer func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error)
 
-// model is a provider with scripted answers. The number of the model's messages in the conversation
-// selects the answer. After the last scripted one, the answer is "ok".
+// model is a provider with scripted answers. The number of the model's messages that the
+// conversation has so far is the index of the answer. After the last scripted answer, it answers
+// "ok".
 type model struct {
 	mu       sync.Mutex // guards requests
 	requests []llm.Request
@@ -54,7 +55,7 @@ func (m *model) asked() []llm.Request {
 	return slices.Clone(m.requests)
 }
 
-// says returns an answer that consists of the words.
+// says returns an answer with the words as its text.
 func says(words ...string) answer {
 	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		for _, w := range words {
@@ -66,7 +67,7 @@ func says(words ...string) answer {
 	}
 }
 
-// thinks returns an answer that consists of reasoning and then of the answer in the parameter then.
+// thinks returns an answer that consists of reasoning and then of the answer `then`.
 func thinks(thought string, then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if err := b.Thinking(thought); err != nil {
@@ -76,8 +77,8 @@ func thinks(thought string, then answer) answer {
 	}
 }
 
-// calls returns an answer with a text and tool calls. nameAndArguments alternates names of tools
-// and arguments.
+// calls returns an answer with a text and tool calls. The parameter `nameAndArguments` contains,
+// for each call, the name of the tool and the arguments.
 func calls(text string, nameAndArguments ...string) answer {
 	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if err := b.Text(text); err != nil {
@@ -99,7 +100,7 @@ func calls(text string, nameAndArguments ...string) answer {
 	}
 }
 
-// stops returns the answer a with the stop reason why in place of its own.
+// stops returns the answer `a` with the stop reason `why`.
 func stops(a answer, why perdure.StopReason) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		_, err := a(ctx, req, b)
@@ -117,7 +118,7 @@ func fails(a answer, retryable bool) answer {
 	}
 }
 
-// holds returns an answer that waits after its text, until the channel open is closed or the call
+// holds returns an answer that waits after its text, until the channel `open` is closed or the call
 // is cancelled.
 func holds(a answer, said chan<- struct{}, open <-chan struct{}) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Model is an entry in the API's list of models: an agent definition, or a model of a provider.
+// Model is an element of the API's list of models: an agent definition, or a model of a provider.
 type Model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// object returns a response object with the members that repeat the create request. Parameters that
-// the request omitted have their default values.
+// object returns a response object with the members that repeat the parameters of the create
+// request. Parameters that the request does not have get their default values.
 func (r *request) object() Response {
 	o := Response{
 		Model: r.Model, Background: r.Background, Instructions: r.Instructions, MaxOutputTokens: r.MaxOutputTokens,
@@ -42,8 +42,8 @@ func (r *request) object() Response {
 	return o
 }
 
-// shownEffort returns the reasoning effort that is used. "minimal" is shown as "low", the lowest
-// effort above "none" that is supported.
+// shownEffort returns the reasoning effort that is used. "minimal" is shown as "low", because
+// Perdure has no level between "none" and "low".
 func shownEffort(effort *string) *string {
 	if effort != nil && *effort == "minimal" {
 		low := "low"
@@ -61,8 +61,8 @@ func (r *request) storedBody() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// requestOf decodes a stored create request. If a response has none, the request contains only the
-// model of its execution.
+// requestOf decodes a stored create request. For a response that no create request began, the
+// result contains only the model of the execution.
 func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	var r request
 	if raw == nil {

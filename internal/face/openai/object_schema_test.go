@@ -1,8 +1,8 @@
 package openai_test
 
-// withoutExceptions replaces the two members of a response object for which the published shape
-// allows less than a create request. In the published shape, the schema of text.format must be null,
-// although OpenAI repeats it and its clients read it. Allowed tools must have type function.
+// withoutExceptions replaces two members of a response object for which OpenAI's published schema
+// is too strict: it requires that the schema in text.format is null, and that allowed tools have
+// the type function.
 func withoutExceptions(v any) any {
 	object, isObject := v.(map[string]any)
 	if !isObject {

@@ -2,8 +2,8 @@ package openai_test
 
 import "strings"
 
-// The models that receive the parameters: one model per provider that reasons on request, and a
-// second one if some of a provider's models differ.
+// The models whose providers receive the parameters. Each provider that reasons on request has one
+// model here, or several if its models differ in that.
 const (
 	claude     = "anthropic/claude-sonnet-4-5"
 	claude40   = "anthropic/claude-sonnet-4-0"
@@ -215,8 +215,8 @@ var parameterCases = map[string]func(w *wired){
 	"frequency_penalty": neutralCase("frequency_penalty", `0.5`, `0`),
 }
 
-// neutralCase returns the test of a parameter that has no effect. The values in the parameter taken
-// are accepted, and the value in the parameter refused is refused.
+// neutralCase returns the test of a parameter that has no effect. The values in the parameter
+// `taken` are accepted, and the value `refused` is refused.
 func neutralCase(name, refused string, taken ...string) func(w *wired) {
 	return func(w *wired) {
 		w.refuses(name, `"`+name+`":`+refused)

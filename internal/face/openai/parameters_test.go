@@ -114,7 +114,7 @@ func at(v any, path string) any {
 }
 
 // sends creates a response and checks the request that the provider of the model received. The map
-// want has values by path; nil means absent.
+// `want` contains the expected values by their paths; nil means that there is no value.
 func (w *wired) sends(model, members string, want map[string]any) object {
 	w.t.Helper()
 	o := w.call("POST", "/v1/responses", `{"model":"`+model+`",`+members+`}`).object()
@@ -132,8 +132,8 @@ func (w *wired) sends(model, members string, want map[string]any) object {
 	return o
 }
 
-// passes checks a parameter with every provider in want: it calls the method sends with a model of
-// that provider.
+// passes checks a parameter with every model in the parameter `want`, by calling the method
+// `sends`.
 func (w *wired) passes(members string, want map[string]map[string]any) {
 	w.t.Helper()
 	for model, sent := range want {
@@ -184,7 +184,7 @@ func (w *wired) takes(members string) {
 	}
 }
 
-// here records the check of a parameter that Perdure itself handles.
+// here records the check of a parameter that is handled by Perdure and not by a provider.
 func (w *wired) here(ok bool, format string, args ...any) {
 	w.t.Helper()
 	if !ok {
@@ -195,8 +195,8 @@ func (w *wired) here(ok bool, format string, args ...any) {
 
 var parameterRow = regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| ([a-z ]+) \\|")
 
-// documented returns how each parameter is handled, by its name. It reads the table of parameters
-// in the documentation.
+// documented returns how each parameter is handled, from the table of parameters in the
+// documentation.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/responses-endpoint.md")
@@ -240,8 +240,8 @@ func TestParametersAreHandledAsTheTableSays(t *testing.T) {
 	}
 }
 
-// TestReasoningTokensAreTheProviders checks that reasoning tokens are as reported by the provider,
-// and part of the output tokens.
+// TestReasoningTokensAreTheProviders checks that the number of reasoning tokens is the one that the
+// provider has reported, and that the output tokens include them.
 func TestReasoningTokensAreTheProviders(t *testing.T) {
 	const thought = 7
 	w := newWired(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Input: 3, Output: 20, Reasoning: new(int64(thought))}})

@@ -24,7 +24,7 @@ func (s *stage) pruneEnded() {
 }
 
 // TestAResponseOfAPrunedLogIsNotFound checks that no request finds a response whose log was pruned.
-// Neither a part of the response nor another response is returned instead.
+// The reply is an error, not a part of the response or another response.
 func TestAResponseOfAPrunedLogIsNotFound(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	body := `{"model":"test/m","input":"a"}`

@@ -23,7 +23,7 @@ func approvalID(question uuid.UUID) string {
 	return prefixApproval + strings.ReplaceAll(question.String(), "-", "")
 }
 
-// questionOf returns the id of the question that an approval request with this id asks.
+// questionOf returns the id of the question behind the approval request with this id.
 func questionOf(id string) (uuid.UUID, bool) {
 	digits, ok := strings.CutPrefix(id, prefixApproval)
 	if !ok || len(digits) != 32 {
@@ -34,8 +34,8 @@ func questionOf(id string) (uuid.UUID, bool) {
 }
 
 // asked adds a question of the agent to the output. A question about a tool call becomes an
-// approval request; any other question becomes a message, because OpenAI's API has no item for
-// it. The question is not part of the conversation, and the model does not see it.
+// approval request; any other question becomes a message, because OpenAI's API has no item for it.
+// The model does not see this item, because a question is not part of the conversation.
 func (f *fold) asked(r *perdure.Record) error {
 	q, err := logfold.AskedOf(r)
 	if err != nil || q.Status.Final() {
@@ -72,7 +72,7 @@ func (f *fold) callOf(id string) *growing {
 	return nil
 }
 
-// approval returns the approval request with the id; nil if the response has none.
+// approval returns the approval request with the id, or nil.
 func (f *fold) approval(id string) *growing {
 	for _, g := range f.items {
 		if g.Type == itemApproval && g.ID == id {

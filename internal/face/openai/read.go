@@ -19,9 +19,9 @@ type found struct {
 	*fold
 }
 
-// find returns a response by its id. If the input of that response was taken by another response,
-// find returns the other one. A hidden response is found only if the parameter hidden is set.
-// Errors: an *Error with status 404.
+// find returns a response by its id. If another response has taken its input, find returns that
+// other response. Hidden responses are found only if the parameter `hidden` is set. Errors: an
+// *Error with status 404.
 func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, error) {
 	row, err := a.row(ctx, org, id, hidden)
 	if err == nil && row.Joined != "" {
@@ -143,7 +143,8 @@ func (a *API) current(ctx context.Context, f *fold) error {
 	}
 }
 
-// take1 applies one item of the log to the fold. If the item ends the response, it calls noteEnd.
+// take1 applies one item of the log to the fold. If the item ends the response, take1 calls
+// noteEnd.
 func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	before := f.ended()
 	f.last = max(f.last, item.Cursor.Pos)
@@ -156,16 +157,16 @@ func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	return nil
 }
 
-// step is what follow yields for one record of the log: the events that the record adds to the
-// response, if there are any.
+// step is what `follow` yields for one record of the log: the events, if any, that the record adds
+// to the response.
 type step struct {
 	events []Event
 	more   bool // another step follows at once
 }
 
 // follow yields the events of the response from the first to the last, as they occur. About once a
-// second it yields a step without events. If another response takes the input, follow changes f to
-// that response, and yields only its events.
+// second it yields a step without events. If another response takes the input, follow replaces f by
+// the fold of that response, and yields only that response's events.
 func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		for {
@@ -214,9 +215,8 @@ func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// wait follows the response until it ends or the agent waits for the answer to a question. In the
-// second case wait must return, because a client that still waits for the response could not
-// answer.
+// wait follows the response until it ends or the agent waits for the answer to a question. The
+// client can answer the question only after the reply to this request.
 func (a *API) wait(ctx context.Context, f *fold) error {
 	for _, err := range a.follow(ctx, f) {
 		if err != nil || f.asks {

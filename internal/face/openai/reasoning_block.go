@@ -12,18 +12,17 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// reasoningBlock is the plaintext of the encrypted_content of a reasoning item. It contains the
-// parts of a model's message that the provider signed or encrypted, as they are stored. A client
-// that stores the conversation itself sends the block back, so that the provider gets its message
-// back unchanged.
+// reasoningBlock is the plaintext of the encrypted_content of a reasoning item. It contains those
+// parts of a model's message that the provider has signed or encrypted. A client that stores the
+// conversation itself sends the block back, so that the provider gets these parts unchanged.
 type reasoningBlock struct {
 	Answer   uuid.UUID `json:"answer"` // id of the message's entry; all blocks of one message have the same
 	Provider string    `json:"provider"`
 	Model    string    `json:"model"`
 	// Parts are the parts of the message that only this block contains, each with its index in the
-	// message. The other parts are items that the client can read.
+	// message. The client gets the other parts as readable items.
 	Parts []placedPart `json:"parts,omitempty"`
-	// Signatures are the provider's signatures of parts that the client can read as items.
+	// Signatures are the provider's signatures of parts that the client gets as readable items.
 	Signatures []signature `json:"signatures,omitempty"`
 }
 
@@ -33,7 +32,7 @@ type placedPart struct {
 }
 
 // signature is a provider's signature of one part of a message. Call is the id of the signed tool
-// call; Text is the hash of the signed text.
+// call, or Text is the hash of the signed text.
 type signature struct {
 	Call      string `json:"call,omitempty"`
 	Text      string `json:"text,omitempty"`
@@ -56,9 +55,9 @@ func (a *API) box(ctx context.Context, org, purpose string) (*sealed.Box, error)
 	return sealed.New(secret, org, purpose)
 }
 
-// sealedBlocks are the encrypted blocks of a model's message: one for each reasoning part, by the
-// index of the part. If the client sees no reasoning part of the message, the field extra is the
-// only block.
+// sealedBlocks are the encrypted blocks of a model's message. Each reasoning part has a block, in
+// the field `of` by the index of the part. If the message has no readable reasoning part, its only
+// block is the field `extra`.
 type sealedBlocks struct {
 	of    map[int]string
 	extra string
@@ -105,8 +104,7 @@ func (f *fold) sealedBlocks(entry uuid.UUID, c perdure.Content) sealedBlocks {
 	return b
 }
 
-// hidden reports whether a part consists only of the provider's signature, without a text that can
-// be read.
+// hidden reports whether a part has no text, but only the provider's signature.
 func hidden(p perdure.Part) bool {
 	return p.Type == perdure.PartThinking && p.Thinking == "" && p.ThinkingSignature != "" ||
 		p.Type == perdure.PartText && p.Text == "" && p.TextSignature != ""

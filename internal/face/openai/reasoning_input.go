@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// partBlock is the type of a placeholder part. The part represents a decrypted block until the
-// parts of the block's message are known.
+// partBlock is the type of a placeholder part for a decrypted block, until restored replaces it by
+// the parts of the block.
 const partBlock perdure.PartType = "block"
 
 // opener decrypts the reasoning blocks and summaries in the input of one request.
@@ -22,7 +22,8 @@ type opener struct {
 	summary *sealed.Box // decrypts compactions
 }
 
-// open decrypts the block of an item, if the item has one, and replaces the item's text by it.
+// open decrypts the block of a reasoning item, if the item has one. The block replaces the item's
+// text.
 func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 	if i.sealed == "" {
 		return nil
@@ -47,8 +48,8 @@ func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 	return nil
 }
 
-// restored returns the messages with each block replaced by the parts in it. A restored message
-// also gets the provider and the model that the block names.
+// restored returns the messages with each block replaced by the parts in it. The message also gets
+// the provider and the model that are named in the block.
 func restored(messages []perdure.InputMessage) []perdure.InputMessage {
 	var all []perdure.InputMessage
 	for _, m := range messages {
@@ -72,7 +73,7 @@ type givenAnswer struct {
 }
 
 // answersOf splits adjacent assistant parts into the messages of the model that they come from.
-// Which message a block comes from is stored in the block.
+// Each block contains the id of its message.
 func answersOf(parts []perdure.Part) []givenAnswer {
 	all := []givenAnswer{{}}
 	for _, p := range parts {

@@ -34,7 +34,7 @@ const (
 )
 
 // rounds runs a tool loop of three rounds, and returns the bodies of the requests that the provider
-// received. The parameter how is the way in which the client continues.
+// received. The parameter `how` is the way in which the client continues.
 func (w *wired) rounds(model, how string) []string {
 	w.t.Helper()
 	provider, _, _ := strings.Cut(model, "/")
@@ -76,8 +76,8 @@ func (w *wired) rounds(model, how string) []string {
 	return bodies
 }
 
-// TestStatelessLoopsKeepTheProvidersSignatures checks that a client that stores the conversation
-// itself sends signed blocks back. The provider receives the same bytes as when Perdure stores the
+// TestStatelessLoopsKeepTheProvidersSignatures checks a client that stores the conversation itself,
+// and sends signed blocks back. The provider receives the same bytes as when Perdure stores the
 // conversation.
 func TestStatelessLoopsKeepTheProvidersSignatures(t *testing.T) {
 	longtest.Skip(t, "seconds")

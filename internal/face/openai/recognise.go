@@ -14,7 +14,7 @@ const (
 	// maxPrefixes is the maximum number of prefixes of an input for which recognise searches, the
 	// longest first.
 	maxPrefixes = 64
-	// maxAlike is the maximum number of executions with equal conversations that recognise tries
+	// maxAlike is the maximum number of executions with the same conversation that recognise tries
 	// to continue.
 	maxAlike = 4
 )
@@ -27,9 +27,9 @@ type prefix struct {
 	calls   bool // the prefix contains calls of tools that workers ran
 }
 
-// prefixes returns the prefixes of an input that are followed by a message of the client, the
-// longest first. It also returns the history of the whole input. The hashes continue from the
-// history h.
+// prefixes returns the prefixes of an input that end with an item of the agent and are followed by
+// an item of the client, the longest first. It also returns the history of the whole input. The
+// parameter `h` is the history before the input.
 func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 	var all []prefix
 	calls, theirs := false, false // theirs: the previous item was written by the agent
@@ -50,11 +50,11 @@ func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 }
 
 // recognise looks for an execution whose conversation equals a prefix of the input, the longest
-// prefix first, and continues that execution. It returns "" if it finds none, or if the execution
-// has already continued otherwise.
+// prefix first, and continues that execution. It returns "" if there is no such execution that
+// waits for input.
 //
-// It does nothing for a create request with an idempotency key. A repeat of such a request must get
-// the same response, but could find another execution.
+// It does nothing for a create request with an idempotency key. The repeat of such a request must
+// get the same response, but recognise could find another execution.
 func (b *beginning) recognise(ctx context.Context) (string, error) {
 	if b.idem.key != "" {
 		return "", nil
@@ -74,15 +74,15 @@ func (b *beginning) recognise(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// deleted reports whether the client has deleted the response. A response that the client did not
-// want stored is hidden in the same way, but it is not deleted.
+// deleted reports whether the client has deleted the response. A response with "store": false is
+// hidden, too, but it is not deleted.
 func deleted(r store.Response) bool {
 	var asked request
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne tries the responses in rows one after the other. It continues the execution of the
-// first one at whose end the execution is still idle.
+// goOnWithOne tries the responses in the parameter `rows` in order. It continues the first one
+// after which the execution has not yet continued.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {
@@ -104,9 +104,9 @@ func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p pr
 	return "", nil
 }
 
-// noteEnd stores the history at a response's end, before the client receives the response. If the
-// store fails, the only consequence is that the server does not recognise the conversation in a
-// later input.
+// noteEnd stores the history at a response's end, before the client receives the response. A
+// failure of the store is ignored: the server then does not recognise the conversation in a later
+// input.
 func (a *API) noteEnd(ctx context.Context, org string, row *store.Response, f *fold) {
 	end := f.end()
 	if end == (store.History{}) || row.History != (store.History{}) {

@@ -12,8 +12,8 @@ import (
 const maxReferred = 1_000
 
 // resolve converts the items of the input to messages. An item that refers to an item of a stored
-// response is replaced by the stored content. That content includes parts that clients never see:
-// signatures and complete tool results.
+// response is replaced by the stored content. The stored content also has signatures and complete
+// tool results, which clients never see.
 func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
 	r.resolved, err = a.resolveItems(ctx, org, r.items)
 	r.input = join(r.resolved)
@@ -43,18 +43,18 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 	return all, nil
 }
 
-// resolvedItem is an item of the input, converted to one message. If the item is a call of a tool
-// that a worker has run, the field here is set, and a second message has the result. If such a call
-// came without an id, so that the stored call is unknown, the field lost is set instead. The field
-// entry is the stored entry that the item shows, if it is known.
+// resolvedItem is an item of the input, converted to one message. A call of a tool that a worker
+// has run has a second message with the result, and the field `here` is set. If the client has sent
+// such a call without its id, the field `lost` is set instead, because the stored call cannot be
+// found. The field `entry` is the stored entry that the item shows, if it is known.
 type resolvedItem struct {
 	entry      uuid.UUID
 	messages   []perdure.InputMessage
 	here, lost bool
 }
 
-// join returns the messages of a conversation that consists of the items, in their order. Adjacent
-// items may become one message: see transcript.
+// join returns the messages of a conversation that consists of the items. Adjacent items may become
+// one message: see transcript.
 func join(items []resolvedItem) []perdure.InputMessage {
 	var t transcript
 	for _, i := range items {
@@ -64,8 +64,8 @@ func join(items []resolvedItem) []perdure.InputMessage {
 }
 
 // transcript builds the messages of a conversation from items. Adjacent items of the assistant,
-// including calls, become one message. The results of the tools that workers ran come inside the
-// items of their calls. They are placed after the message with the calls.
+// including calls, become one message. The item of a tool call that a worker has run contains the
+// result, which becomes a separate message after the message with the calls.
 type transcript struct {
 	messages []perdure.InputMessage
 	results  []perdure.InputMessage // results of the calls in the last message
@@ -107,8 +107,8 @@ type references struct {
 	org       string
 	responses map[string]*found
 
-	// wanted are the ids of the items to which the input refers. Each response is read once, and
-	// only these items of the response's own input are kept.
+	// wanted are the ids of the items to which the input refers. Each response is read once. Of the
+	// items of its input, only these are kept in memory.
 	wanted map[string]bool
 	inputs map[string]map[string]resolvedItem
 
@@ -127,7 +127,7 @@ func newReferences(a *API, org string, items []readItem) *references {
 }
 
 // budget limits the bytes of the items that one input refers to, because a short id can refer to a
-// large item. An input over the budget would be refused as a whole anyway.
+// large item. If the items are larger than the budget, the input is refused.
 type budget struct{ left int64 }
 
 func (b *budget) add(i resolvedItem) error {
@@ -144,8 +144,8 @@ func noItem(i readItem) *Error {
 	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
 }
 
-// item returns the stored item that i refers to by its id. The item i is an item_reference or a call
-// of a tool that a worker has run.
+// item returns the stored item to which the item `i` refers by its id. The item `i` is an
+// item_reference, or a call of a tool that a worker has run.
 func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error) {
 	place, ok := placeOf(i.id)
 	if !ok || i.whole && place.prefix != prefixToolCall {
@@ -173,9 +173,9 @@ func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error)
 	return item, err
 }
 
-// origin returns the entry of the stored item that has the same id as the item i. It returns the
-// entry only if an earlier item of the input refers to the same response. By this entry, join
-// recognises the items that belong to one model message.
+// origin returns the entry of the stored item with the id of the item `i`, by which join recognises
+// the items of one model message. It does not read a response for that: an earlier item of the
+// input must refer to the same response.
 func (r *references) origin(i readItem) uuid.UUID {
 	place, ok := placeOf(i.id)
 	f := r.responses[place.response]
@@ -185,11 +185,10 @@ func (r *references) origin(i readItem) uuid.UUID {
 	return f.items[place.index].entry
 }
 
-// response returns the response that the item i refers to, and reads each response only once. A
-// response in a conversation that still exists is always found. Any other response is not found if
-// its client has deleted it. If its client did not want it stored, only an item that is a call of a
-// tool that a worker ran can refer to it, because clients never get the complete result of such a
-// call.
+// response returns the response to which the item `i` refers, and reads each response only once. A
+// response of a conversation that still exists is always found. In all other cases, a deleted
+// response is not found, and a response with "store": false is found only for a call of a tool that
+// a worker has run, because clients never get the complete result of such a call.
 func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
 	if f := r.responses[id]; f != nil {
 		return f, nil
@@ -242,7 +241,8 @@ func (r *references) ofInput(ctx context.Context, f *found, id string) (resolved
 	return item, there, nil
 }
 
-// ofOutput returns an item of a response's output. A withdrawn item has no messages.
+// ofOutput returns an item of a response's output as a resolvedItem. If the item was withdrawn, it
+// has no messages.
 func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	if place.index >= len(f.items) {
 		return resolvedItem{}, false
@@ -267,8 +267,8 @@ func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	return item, true
 }
 
-// answer returns the result of a tool call. If the response ended before the tool did, the result
-// is an error.
+// answer returns the result of a tool call. If the response has ended without a result, it returns
+// an error as the result.
 func (g *growing) answer() perdure.Part {
 	if g.result != nil {
 		return *g.result

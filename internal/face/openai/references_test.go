@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// asAgent creates a definition with the slug "agent", whose tools are run by workers.
+// asAgent creates a definition with the slug "agent", with tools that workers run.
 func (s *stage) asAgent(tools ...string) {
 	s.t.Helper()
 	if _, err := s.engine.Definitions.Create(s.t.Context(), "default", perdure.Definition{
@@ -74,9 +74,8 @@ const (
 	more  = `{"role":"user","content":"more"}`
 )
 
-// TestCallsOfToolsThatRanHereComeBack checks calls of tools that workers have run, which are
-// separate items. In each form in which a client sends them back, the model receives the same calls
-// and results.
+// TestCallsOfToolsThatRanHereComeBack checks clients that send back calls of tools that workers
+// have run, in different forms. The model always receives the same calls and results.
 func TestCallsOfToolsThatRanHereComeBack(t *testing.T) {
 	for _, store := range []string{"true", "false"} {
 		t.Run("store "+store, func(t *testing.T) {
@@ -140,7 +139,7 @@ func TestCallsOfToolsThatRanHereComeBack(t *testing.T) {
 }
 
 // TestItemsThatAreNotFound checks that an item is found only in its own org. It is not found if its
-// response was deleted, or was not to be stored.
+// response was deleted, or was created with "store": false.
 func TestItemsThatAreNotFound(t *testing.T) {
 	s := newStage(t, calls("I look.", "grep", `{"pattern":"a"}`), says("Done."))
 	s.asAgent("grep")
@@ -199,8 +198,9 @@ func TestACutItemIsIncomplete(t *testing.T) {
 }
 
 // TestItemsThatAnInputRefersToAreBounded checks the limit of the total size of the items that one
-// input refers to. Each id is short, but its item may be large. The limit is applied before the
-// items are joined, and the input of a response is read once for all of its items.
+// input refers to. Such an input has only short ids, but the items may be large. The limit is
+// applied before the items are joined to messages. The input of a response is read only once for
+// all of its items.
 func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := newStage(t, says(strings.Repeat("y", 1<<20)))
@@ -218,8 +218,8 @@ func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
 	}
 }
 
-// TestItemIDsWithANegativeIndexAreUnknown checks that an id with a negative index is unknown, like
-// any id that was never issued.
+// TestItemIDsWithANegativeIndexAreUnknown checks that the error for an id with a negative index is
+// that for an unknown id.
 func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s := newStage(t, says("Hi."))
 	known := s.create(`"input":"x"`).object().Output[0].ID
@@ -228,7 +228,8 @@ func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s.create(`"input":[`+reference(known)+`,`+reference(forged)+`]`).refused(400, "input[1].id", "item_not_found")
 	s.create(`"input":[{"type":"mcp_call","id":"`+strings.Replace(forged, "msg_", "mcp_", 1)+`"}]`).refused(400, "input[0].id", "item_not_found")
 
-	// The id of a complete message is not a reference; it only names the response of the message.
+	// The id of a complete message is not a reference. It only identifies the response of the
+	// message.
 	s.create(`"input":[` + reference(known) + `,{"type":"message","role":"assistant","content":"b","id":"` + forged + `"},` + asked + `]`).object()
 
 	conversation := s.conversationOf(`{"items":[` + asked + `]}`)

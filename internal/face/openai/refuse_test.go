@@ -102,8 +102,9 @@ func with(members string) string { return `{"model":"test/m","input":"a",` + mem
 
 func input(items string) string { return `{"model":"test/m","input":[` + items + `]}` }
 
-// TestUnknownResponsesAre404 checks that a response that does not exist, is not stored, belongs to
-// another org or was deleted gets 404, also as a stream.
+// TestUnknownResponsesAre404 checks that requests about a response get 404, also for a stream, if
+// the response does not exist, was created with "store": false, belongs to another org or was
+// deleted.
 func TestUnknownResponsesAre404(t *testing.T) {
 	s := newStage(t)
 	o := s.create(`"input":"a"`).object()
@@ -191,7 +192,7 @@ func TestARepeatedCreateIsOne(t *testing.T) {
 }
 
 // TestModels checks that the list of models has the org's definitions and the models that they
-// name; any model of a provider can be retrieved.
+// name; any model of a known provider can be retrieved by its name.
 func TestModels(t *testing.T) {
 	s := newStage(t)
 	d, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
@@ -226,8 +227,8 @@ func TestModels(t *testing.T) {
 	s.callAs("other", "GET", "/v1/models/agent", "").refused(404, "model", "model_not_found")
 }
 
-// TestAnAnswerOfTooManyItemsNamesTheInput checks that an error of the engine about a part of a
-// message names the parameter input.
+// TestAnAnswerOfTooManyItemsNamesTheInput checks an error of the engine that is about a part of a
+// message. It names the parameter input.
 func TestAnAnswerOfTooManyItemsNamesTheInput(t *testing.T) {
 	s := newStage(t)
 	answer := `{"role":"assistant","content":"a"},`

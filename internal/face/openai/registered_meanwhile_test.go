@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// kinds is a store in which a test can act before the kinds of agents and tasks are read.
+// kinds is a store that calls the function `before` before each read of kinds.
 type kinds struct {
 	store.Store
 	mu     sync.Mutex // guards before

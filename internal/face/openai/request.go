@@ -15,7 +15,7 @@ import (
 )
 
 // request contains the parameters of a create request, except its input. It is stored with the
-// response, whose object repeats the parameters.
+// response, because the response object repeats the parameters.
 type request struct {
 	Model              string            `json:"model"`
 	Instructions       *string           `json:"instructions,omitempty"`
@@ -64,9 +64,9 @@ type request struct {
 	compacts bool // the request asks for a compaction and not for a response
 }
 
-// origin identifies the response from which a create request continues. id is the response's id, or
-// "" if the request continues from none. If local is set, the response is not stored. Only create
-// requests over the same WebSocket can continue from it.
+// origin identifies the response from which a create request continues. The field `id` is that
+// response's id, or "". If `local` is set, the response was created with "store": false, and only
+// create requests over the same WebSocket can continue from it.
 type origin struct {
 	id    string
 	local bool
@@ -112,8 +112,8 @@ var parsers = map[string]parser{
 	"context_management":   parseContextManagement,
 }
 
-// neutral maps unsupported parameters to the values that are accepted, because they ask for
-// nothing. null is always accepted.
+// neutral maps unsupported parameters to the values that are accepted because they have no effect.
+// null is always accepted.
 var neutral = map[string][]string{
 	"presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
 	"service_tier":           {`"auto"`, `"default"`},
@@ -165,8 +165,8 @@ func parseMembers(r *request, members map[string]json.RawMessage) (*request, err
 	return r, r.check()
 }
 
-// bodyRules are the limits of the body of a create request. The body is decoded as a whole, so its
-// number of values is limited.
+// bodyRules are the limits of the body of a create request. The number of values limits the memory
+// for the decoded body.
 var bodyRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
 	"input": perdure.MaxMessages, "input[].content": perdure.MaxParts, "input[].output": perdure.MaxParts, "input[].summary": perdure.MaxParts,
 }}
@@ -218,7 +218,7 @@ func into(name string, field func(*request) any, kind string) parser {
 	return func(r *request, raw json.RawMessage) error { return decode(raw, name, field(r), kind) }
 }
 
-// decode decodes a parameter into v. The text kind describes the expected value in the error
+// decode decodes a parameter into v. The parameter `kind` describes the expected value in the error
 // message.
 func decode(raw json.RawMessage, param string, v any, kind string) error {
 	var unknown *perdure.Error

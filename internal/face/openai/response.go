@@ -72,7 +72,7 @@ type textField struct {
 	Verbosity *string     `json:"verbosity,omitempty"`
 }
 
-// formatField is the text format that a create request has asked for.
+// formatField is the text format that a create request has set.
 type formatField struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name,omitempty"`

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// cancel cancels a running response, and responds once it has ended. A response that has already
-// ended stays unchanged.
+// cancel cancels a running response, and sends the reply when the response has ended. A response
+// that has already ended stays unchanged.
 func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
 	f, err := a.find(ctx, org, r.PathValue("id"), false)
@@ -99,8 +99,8 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 }
 
 // inputParts returns the messages of the response's input, split so that each becomes one item.
-// For the first response of an execution, they are the execution's input; otherwise they are the
-// message that began the response.
+// They come from the execution's input for the first response of an execution, and from the signal
+// that began the response for later ones.
 func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage, error) {
 	messages := inputMessages(f.execution.Input)
 	if f.row.SignalID != "" {

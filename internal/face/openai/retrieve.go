@@ -42,8 +42,8 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// includeMore lets the response show encrypted reasoning if the parameter include of the retrieve
-// request asks for it, even if the create request has not asked for it.
+// includeMore adds encrypted reasoning to the response if the parameter include of the retrieve
+// request contains it, although the create request's did not.
 func (a *API) includeMore(ctx context.Context, org string, f *found, include []string) error {
 	asked := request{Include: include}
 	if !asked.wants(includeReasoning) {
@@ -57,7 +57,7 @@ func (a *API) includeMore(ctx context.Context, org string, f *found, include []s
 }
 
 // retrieveQuery returns the query parameters of a retrieve request. If the request has a body, its
-// members are added: the official Go client asks for a stream in the body of its GET request.
+// members are added, because OpenAI's Go client requests a stream in the body of a GET request.
 func retrieveQuery(r *http.Request) (url.Values, error) {
 	q := r.URL.Query()
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 4096))
@@ -74,8 +74,8 @@ func retrieveQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// textsOf converts a member of a JSON body to values of the query parameter of the same name. An
-// array has one value for each element. A string loses its quotes; any other value is unchanged.
+// textsOf converts a member of a JSON body to values of the query parameter of the same name. Each
+// element of an array is one value. Strings are returned without quotes, other values as JSON.
 func textsOf(value json.RawMessage) []string {
 	var all []json.RawMessage
 	if json.Unmarshal(value, &all) != nil {

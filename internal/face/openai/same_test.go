@@ -20,8 +20,7 @@ import (
 
 // TestStreamRetrieveMergeAndEntriesAreTheSame checks that all ways to read a response have the same
 // items: the deltas of a stream, the response at the end of the stream, a retrieve request, the
-// stored entries, and response.Merge of the entries in random pieces. Each item has a unique id,
-// made from the id of the response and the index of the item.
+// stored entries, and response.Merge of the entries in random pieces. Each item has a unique id.
 func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {
@@ -90,7 +89,7 @@ func outputs(o object) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// same creates a response and checks that all ways to read it have the same items.
+// same creates a response, and checks that all ways to read the response have the same items.
 func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 	s.t.Helper()
 	events := s.all("POST", "/v1/responses", body)
@@ -274,8 +273,8 @@ func itemsOf(messages [][]perdure.Part) []string {
 	return plain(items)
 }
 
-// folded returns the items that a client builds from a stream using only the events for added items
-// and deltas.
+// folded returns the items that a client builds from a stream with only the events
+// response.output_item.added and the deltas.
 func folded(events []event) []string {
 	var items []item
 	at := map[string]int{}

@@ -16,8 +16,8 @@ import (
 )
 
 // TestReaderOfAResponseThatNeverReadsIsCutOff checks that a client that opens the stream of a
-// response and never reads it is disconnected. What it has received does not look complete. Nothing
-// waits for the client: the response ends, and can be retrieved.
+// response and never reads it is disconnected. The part of the stream that it has received is not a
+// complete stream. The response ends without waiting for the client, and can be retrieved.
 func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	text := strings.Repeat("a word, ", 1<<19) // together with the events that repeat it, more than the kernel buffers
@@ -51,8 +51,8 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 
 var responseID = regexp.MustCompile(`resp_[A-Za-z0-9]+`)
 
-// TestReaderOverTheLimitIsRefused checks that a request by a key that has too many open readers
-// gets an error, and starts nothing.
+// TestReaderOverTheLimitIsRefused checks that a request of a key with too many open readers gets an
+// error, and starts no execution.
 func TestReaderOverTheLimitIsRefused(t *testing.T) {
 	s := newStageWith(t, func(c *openai.Config) {
 		c.Read = func(*http.Request) (func(), *openai.Error) {

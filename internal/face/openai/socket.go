@@ -19,7 +19,7 @@ const (
 	// socketLife is the time after which the server closes a WebSocket, as in OpenAI's API.
 	socketLife = 60 * time.Minute
 	// maxWaiting is the maximum number of frames of a client that wait until an earlier frame is
-	// answered. Together they have at most bodyLimit bytes.
+	// answered. These frames have at most bodyLimit bytes together.
 	maxWaiting = 16
 )
 
@@ -37,10 +37,10 @@ var (
 	errNotSent     = errors.New("a frame could not be sent")
 )
 
-// Admission is the permission of a caller to use a WebSocket.
+// Admission is the permission to use a WebSocket.
 type Admission struct {
-	// Context is the context of the WebSocket. When it ends, its cause says why the WebSocket is
-	// closed.
+	// Context is the context of the WebSocket. When it ends, the WebSocket is closed, and the cause
+	// of the context is the reason.
 	Context context.Context
 	// Count counts a create request towards the limits of the caller's key. Its error refuses the
 	// request. Count may be nil.
@@ -98,8 +98,8 @@ func notUpgrade(w http.ResponseWriter, r *http.Request) *Error {
 	return nil
 }
 
-// socket is one open WebSocket. One goroutine answers the client's frames in order and writes to
-// the connection. Another goroutine reads the frames.
+// socket is one open WebSocket. One goroutine reads the client's frames. Another one processes the
+// frames in order, and writes the responses.
 type socket struct {
 	*API
 	r         *http.Request
@@ -130,7 +130,7 @@ func (k *socket) run(ctx context.Context) error {
 	return err
 }
 
-// serve answers the client's frames until the socket ends.
+// serve processes the client's frames until the socket ends.
 func (k *socket) serve(ctx context.Context) error {
 	for {
 		select {
@@ -158,7 +158,7 @@ func (k *socket) attend(ctx context.Context) error {
 	}
 }
 
-// ping checks whether the client still answers.
+// ping sends pings, and returns an error if the client does not answer one.
 func (k *socket) ping(ctx context.Context) error {
 	next := time.NewTicker(k.PingEvery)
 	defer next.Stop()

@@ -8,12 +8,13 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// chain is the newest of those responses on a WebSocket that are not stored. Only create requests on
-// the same WebSocket can continue from it.
+// chain is the newest response on a WebSocket that is not stored ("store": false). Only create
+// requests on the same WebSocket can continue from it.
 type chain struct {
 	id string
-	// The fields below are set only if the response is a warm-up, which has no execution. from is the
-	// origin of its input, items is the input, and bytes the size of the input's frames.
+	// The fields below are set only if the response is a warm-up (see the method `warm`), which has
+	// no execution. The field `from` is the response from which the warm-up continues, `items` is
+	// the warm-up's input, and `bytes` is the size of the input's frames.
 	warm  bool
 	from  origin
 	items []readItem
@@ -39,9 +40,9 @@ func (n *chain) continues(c *creation) error {
 	return nil
 }
 
-// ended updates the chain after a response has ended. A response that is not stored becomes the
-// newest. If the response failed, the chain forgets the response from which the failed one had
-// continued.
+// ended updates the chain after a response has ended. If the response is not stored, the chain is
+// now that response. If it failed, and had continued from the chain's response, the chain is
+// cleared.
 func (n *chain) ended(c creation, f *fold) {
 	switch {
 	case f.status == statusFailed:
@@ -51,8 +52,9 @@ func (n *chain) ended(c creation, f *fold) {
 	}
 }
 
-// failed clears the chain if a create request that continues its response has failed. previous is
-// the id of the response that the create request continues.
+// failed clears the chain after a create request has failed, if the request continued from the
+// chain's response. The parameter `previous` is the id of the response from which the request
+// continued.
 func (n *chain) failed(previous string) {
 	if previous != "" && previous == n.id {
 		*n = chain{}

@@ -8,8 +8,8 @@ import (
 
 const notStored = `"store":false,`
 
-// TestSocketContinuation checks a chain of responses that are not stored. Each continues from the
-// one before over the same WebSocket, and the model receives the whole conversation.
+// TestSocketContinuation checks a chain of responses that are not stored. Each response continues
+// from the previous one over the same WebSocket, and the model receives the whole conversation.
 func TestSocketContinuation(t *testing.T) {
 	s := newStage(t, says("OK."), calls("", "ask", `{}`), says("copper"))
 	k := s.dial()
@@ -32,8 +32,8 @@ func TestSocketContinuation(t *testing.T) {
 }
 
 // TestSocketReconnectStoreFalseRecovery checks that a response that is not stored can be continued
-// only over its connection. Other connections, a connection of another org, and REST get
-// previous_response_not_found.
+// only over its connection. Requests over another connection, of the same or another org, and over
+// HTTP get previous_response_not_found.
 func TestSocketReconnectStoreFalseRecovery(t *testing.T) {
 	s := newStage(t, says("OK."))
 	s.work("other")
@@ -116,8 +116,8 @@ func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	}
 }
 
-// TestSocketOtherFailuresLeaveTheChain checks create requests that fail and do not continue the
-// connection's newest response. Afterwards that response can still be continued.
+// TestSocketOtherFailuresLeaveTheChain checks create requests that fail, but did not continue from
+// the connection's newest response. That response can then still be continued.
 func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 	s := newStage(t)
 	k := s.dial()
@@ -132,7 +132,7 @@ func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 }
 
 // TestSocketStoredChains checks that stored responses can be continued over any connection and over
-// REST, also after a failed continuation.
+// HTTP, even after a request that continued from them has failed.
 func TestSocketStoredChains(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"), says("four"))
 	k, other := s.dial(), s.dial()

@@ -68,7 +68,7 @@ func (k *talk) next() event {
 
 var ends = map[string]bool{"response.completed": true, "response.incomplete": true, "response.failed": true, "error": true}
 
-// turn reads frames up to the end of a response, or up to an error.
+// turn reads frames until a response ends, or until an error.
 func (k *talk) turn() []event {
 	k.t.Helper()
 	var all []event
@@ -81,8 +81,8 @@ func (k *talk) turn() []event {
 	}
 }
 
-// turnOnceRead calls release once the server has read everything that was sent before. It returns
-// the frames up to the end of a response.
+// turnOnceRead waits until the server has read everything that was sent before, and then calls the
+// function `release`. It returns the frames up to the end of a response.
 func (k *talk) turnOnceRead(release func()) []event {
 	k.t.Helper()
 	answered := make(chan error, 1)
@@ -98,7 +98,7 @@ func (k *talk) turnOnceRead(release func()) []event {
 	return all
 }
 
-// create sends a create request with the members, and returns the response when it has ended.
+// create sends a create request with the members, and returns the response after its end.
 func (k *talk) create(members string) object {
 	k.t.Helper()
 	k.ask(members)

@@ -9,11 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// createFrame is the type of a frame that contains a create request. Clients send no other type.
+// createFrame is the type of a frame that contains a create request, the only type that clients
+// send.
 const createFrame = "response.create"
 
 // answer processes one frame of the client. If the request in the frame is refused or fails, answer
-// sends the client an error, and the socket stays open. Its own error means that the socket ends.
+// sends the client an error, and the socket stays open. If answer returns an error, the socket
+// ends.
 func (k *socket) answer(ctx context.Context, f frame) error {
 	done := fair.Compute(ctx)
 	c, err := k.parse(f)
@@ -43,8 +45,8 @@ type creation struct {
 	bytes    int
 }
 
-// parse parses the create request in a frame. The request's parameters are members of the frame,
-// next to the frame's type.
+// parse parses the create request in a frame. The parameters of the request are members of the
+// frame, like the frame's type.
 func (k *socket) parse(f frame) (c creation, err error) {
 	c.bytes, err = len(f.raw), f.refused
 	if err != nil {

@@ -96,11 +96,11 @@ func (k *socket) send(ctx context.Context, whole []byte) error {
 	return nil
 }
 
-// overTime is the time within which a client must take what is left of a message after the socket
-// has ended. Without this time, the connection would close before the client gets the reason.
+// overTime is the time that a client has to read the rest of a message after the end of the socket,
+// and then the close frame with the reason.
 const overTime = time.Second
 
-// write writes a message in pieces. It disconnects a client that does not take a piece within the
+// write writes a message in pieces. It disconnects a client that does not read a piece within the
 // write timeout.
 func (k *socket) write(ctx context.Context, whole []byte) error {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -64,8 +64,8 @@ func TestSocketBadFrames(t *testing.T) {
 	}
 }
 
-// TestSocketFramesHaveABound checks that a frame of 8 MiB is accepted, and a larger one gets 413. A
-// frame over 64 MiB ends the connection.
+// TestSocketFramesHaveABound checks that a frame of 8 MiB is accepted, and a larger one gets 413.
+// The connection is closed after a frame over 64 MiB.
 func TestSocketFramesHaveABound(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := newStage(t, says("Hello"))

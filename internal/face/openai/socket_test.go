@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestSocketResponse checks that the frames of a response over a WebSocket equal the events of its
-// stream, byte for byte.
+// TestSocketResponse checks that the frames of a response over a WebSocket equal the events of the
+// response's stream over HTTP, byte for byte.
 func TestSocketResponse(t *testing.T) {
 	s := newStage(t, thinks("hm", calls("I ask.", "ask", `{"a":1}`)))
 	k := s.dial()
@@ -32,7 +32,7 @@ func TestSocketResponse(t *testing.T) {
 }
 
 // TestSocketSequentialResponses checks several responses that are created one after the other over
-// one WebSocket. The parameters of a create request apply only to its own response.
+// one WebSocket. The parameters of each create request apply only to its own response.
 func TestSocketSequentialResponses(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -46,8 +46,8 @@ func TestSocketSequentialResponses(t *testing.T) {
 	}
 }
 
-// TestSocketAnswersInTurn checks that an invalid frame and a create request that arrive while a
-// response runs are answered after it, in order.
+// TestSocketAnswersInTurn checks two frames that arrive while a response runs: an invalid frame and
+// a create request. They are answered in order after the end of the response.
 func TestSocketAnswersInTurn(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -85,9 +85,9 @@ func TestSocketFlooded(t *testing.T) {
 	}
 }
 
-// TestSocketFramesThatWaitHaveABound checks that frames that wait for a running response have at
-// most 8 MiB together. A frame over the limit is refused after the frames before it were answered,
-// and the connection stays usable.
+// TestSocketFramesThatWaitHaveABound checks that the frames that wait until a running response has
+// ended have at most 8 MiB together. The frame that exceeds the limit is refused when the earlier
+// frames were answered, and the connection stays usable.
 func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -124,8 +124,8 @@ func TestSocketCutInTheMiddle(t *testing.T) {
 	s.sameFromEveryEvent(id, got)
 }
 
-// TestSocketEndsAfterAnHour checks that after 60 minutes, a connection gets an error that tells the
-// client to reconnect, and is closed. A running response completes.
+// TestSocketEndsAfterAnHour checks that the server closes a connection after 60 minutes, with an
+// error that tells the client to reconnect. A running response completes.
 func TestSocketEndsAfterAnHour(t *testing.T) {
 	clock := make(chan time.Time)
 	var asked time.Duration
@@ -197,8 +197,8 @@ func TestSocketOfAClientThatNeverReads(t *testing.T) {
 	}
 }
 
-// TestSocketNeedsAnUpgrade checks that a request that is not an upgrade gets an error that explains
-// the upgrade.
+// TestSocketNeedsAnUpgrade checks that a request that is not an upgrade gets an error that says how
+// to open a WebSocket.
 func TestSocketNeedsAnUpgrade(t *testing.T) {
 	s := newStage(t)
 	resp := s.request("GET", "/v1/responses", "", "default")

@@ -32,15 +32,15 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
-// impatientHeader is a header of a request. A request with it is served with the short write
-// timeout. All other requests have a long one, so that a slow machine does not disconnect the
-// readers of a test.
+// impatientHeader is a header with which a request is served with the short write timeout
+// `impatience`. All other requests have a long one, so that the readers of a test are not
+// disconnected on a slow machine.
 const (
 	impatientHeader = "Test-Impatient"
 	impatience      = 200 * time.Millisecond
 )
 
-// stage is the API over a real engine, with a worker that runs the agents.
+// stage serves the API over a real engine, with a worker that runs the agents.
 type stage struct {
 	t      *testing.T
 	model  *model
@@ -54,7 +54,7 @@ type stage struct {
 	lastResponse string // response of the most recent call of path
 }
 
-// reading counts an open stream until leave is called.
+// reading counts an open stream until the function `leave` is called.
 func (s *stage) reading(*http.Request) (leave func(), refused *openai.Error) {
 	s.open.Add(1)
 	return s.open.Done, nil
@@ -149,8 +149,8 @@ func (s *stage) work(org string) {
 	<-w.Registered()
 }
 
-// deaf returns an agent that reads messages, produces nothing from them, and does not report the
-// end of a response.
+// deaf returns an agent that reads messages, produces no output, and does not report the end of a
+// response.
 func deaf() agent.Definition {
 	return agent.DefineFunc("deaf", func(ctx agent.Context, _ struct{}) (struct{}, error) {
 		for {
@@ -201,7 +201,7 @@ func (i item) outcome() string {
 	return fmt.Sprint(i.Output)
 }
 
-// text joins the texts of the messages in the output.
+// text returns the texts of the messages in the output, joined.
 func (o object) text() string {
 	var b strings.Builder
 	for _, i := range o.Output {
@@ -288,7 +288,7 @@ func (r reply) refused(status int, param, code string) string {
 	return e.Error.Message
 }
 
-// create sends a create request. The text members contains members of its JSON.
+// create sends a create request. The parameter `members` is JSON text with members of the request.
 func (s *stage) create(members string) reply {
 	s.t.Helper()
 	return s.call("POST", "/v1/responses", `{"model":"test/m",`+members+`}`)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// stream sends the events of the response, without those whose sequence number is at most the
-// number in the parameter after. If it must stop before the response ends, it resets the
-// connection, because clients mistake a clean end for success.
+// stream sends the events of the response, beginning after the sequence number `after`. If it must
+// stop before the response ends, it resets the connection, because clients take a clean end of the
+// stream for success.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stopped := a.cancelOnStop(ctx, cancel)
@@ -28,8 +28,8 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 	}
 }
 
-// read counts the request as an open reader of a response. The caller must call leave when the
-// request no longer reads.
+// read counts the request as an open reader of a response. The function `leave` must be called at
+// the end of the read.
 func (a *API) read(r *http.Request) (leave func(), err error) {
 	if a.Read == nil {
 		return func() {}, nil
@@ -85,8 +85,8 @@ func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, 
 }
 
 const (
-	// flushAt is the number of buffered bytes at which a stream sends its buffer, even if more
-	// events follow at once.
+	// flushAt is the number of buffered bytes above which a stream is flushed even if more events
+	// follow immediately.
 	flushAt = 16 << 10
 	// pieceBytes is the number of bytes that a client must receive within the write timeout.
 	pieceBytes = 64 << 10

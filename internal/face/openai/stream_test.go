@@ -36,9 +36,9 @@ func (s *stage) sameFromEveryEvent(id string, whole []event) {
 	}
 }
 
-// TestStreamsAreReadAgainFromEveryEvent checks that a second stream that starts after any event has
-// the same events as the first stream from there on. Its last event contains the response that a
-// retrieve request returns.
+// TestStreamsAreReadAgainFromEveryEvent checks streams of a response that start after any of its
+// events. They have the same events as the first stream from there on. The last event contains the
+// same response object as the reply to a retrieve request.
 func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, c := range map[string]struct {
@@ -119,8 +119,8 @@ func TestCancelledStreamsAreReadAgain(t *testing.T) {
 }
 
 // TestRetriedOutputBecomesAnEmptyItem checks that a retried model call leaves its earlier output as
-// an incomplete, empty item, so that no index changes. Event numbers stay the same, although the
-// log keeps none of the chunks.
+// an incomplete, empty item, so that no index changes. The numbers of events stay the same,
+// although the log no longer has the chunks of that output.
 func TestRetriedOutputBecomesAnEmptyItem(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	failed, seen := false, make(chan struct{})

@@ -10,19 +10,19 @@ import (
 // toolChoice is the parameter tool_choice: the tools that the model may or must call.
 type toolChoice struct {
 	mode, name string
-	// allowed are the only tools that the model is offered; nil offers all tools.
+	// allowed, if not nil, contains the only tools that the model may call.
 	allowed []allowedTool
 }
 
-// allowedTool is an element of allowed_tools. With type function it is a tool that the client runs.
-// With type mcp it is one tool that workers run, or all of them.
+// allowedTool is an element of allowed_tools. The type function means a tool that the client runs.
+// The type mcp means one tool that workers run, or all of them.
 type allowedTool struct {
 	Type   string `json:"type"`
 	Name   string `json:"name,omitempty"`
 	Server string `json:"server_label,omitempty"`
 }
 
-// mostAllowed is the maximum number of allowed_tools. OpenAI's API documents the same limit.
+// mostAllowed is the maximum number of allowed_tools, as in OpenAI's API.
 const mostAllowed = 128
 
 func parseToolChoice(r *request, raw json.RawMessage) error {
@@ -50,7 +50,7 @@ func parseToolChoice(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// allow sets the tools that are allowed. If mode is "", the response object shows the default mode.
+// allow sets the tools that are allowed. If the parameter `mode` is "", the default mode applies.
 func (r *request) allow(mode string, tools []allowedTool) error {
 	if mode == "" {
 		mode = perdure.ToolChoiceAuto
@@ -77,8 +77,7 @@ func (r *request) allow(mode string, tools []allowedTool) error {
 	return err
 }
 
-// checkChoice checks that each function that the tool choice names is among the tools of the
-// request.
+// checkChoice checks that the request has each function that its tool choice names.
 func (r *request) checkChoice() error {
 	names := []string{r.toolChoice.name}
 	for _, t := range r.toolChoice.allowed {
@@ -99,7 +98,7 @@ func notOffered(name string) *Error {
 }
 
 // narrow removes from the agent's settings the tools that the tool choice does not allow. It also
-// checks the names of tools that workers run. They are known only after the agent was found.
+// checks the names of tools that workers run, which are known only together with the agent.
 func (c toolChoice) narrow(settings *perdure.ReactInput, agent string) error {
 	if c.allowed != nil {
 		for _, t := range c.allowed {

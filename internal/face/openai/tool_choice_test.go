@@ -19,9 +19,8 @@ func (s *stage) offered(call int) (names []string, choice string) {
 	return names, all[call].ToolChoice
 }
 
-// TestMaxToolCalls checks that after max_tool_calls calls, the model is told to call none. If the
-// client has tools of its own, they can still be called, and the tools that workers run are not
-// offered.
+// TestMaxToolCalls checks model calls after max_tool_calls tool calls. The tool choice is then
+// "none". But if the client has tools, these are still offered, without the tools that workers run.
 func TestMaxToolCalls(t *testing.T) {
 	find := []string{"find", `{"pattern":"*"}`}
 	for name, c := range map[string]struct{ members, offered, choice string }{
@@ -55,9 +54,9 @@ func TestMaxToolCalls(t *testing.T) {
 	}
 }
 
-// TestAllowedToolsNarrowWhatIsOffered checks that allowed_tools limits the tools that are offered
-// in all turns of the response, both those that the client runs and those that workers run. A call
-// of another tool is neither run nor passed to the client.
+// TestAllowedToolsNarrowWhatIsOffered checks that the model is offered only the tools in
+// allowed_tools, in all turns of the response, whether the client or a worker runs them. If the
+// model calls another tool, the call is neither run nor sent to the client.
 func TestAllowedToolsNarrowWhatIsOffered(t *testing.T) {
 	allowed := func(mode, list string) string {
 		return `"input":"a",` + oneTool + `,"tool_choice":{"type":"allowed_tools","mode":"` + mode + `","tools":[` + list + `]}`

@@ -19,10 +19,10 @@ func parseTruncation(r *request, raw json.RawMessage) error {
 	return oneOf("truncation", r.Truncation, truncationAuto, truncationDisabled)
 }
 
-// compaction returns the compaction settings for the request. base are the agent's settings, which
-// apply if the parameter truncation is missing. With "auto", a conversation that comes close to the
-// model's context window is compacted. With "disabled", the response fails if the conversation is
-// too long.
+// compaction returns the compaction settings for the request. The parameter `base` contains the
+// agent's settings, which apply if the request has no parameter truncation. With "auto", a
+// conversation that comes close to the model's context window is compacted. With "disabled", the
+// response fails if the conversation is too long.
 func (r *request) compaction(base *perdure.CompactionConfig) (*perdure.CompactionConfig, perdure.CompactMode) {
 	if r.compacts {
 		return base, perdure.CompactOnly

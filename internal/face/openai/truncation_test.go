@@ -10,9 +10,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// tooLong returns an answer of a model with a small context window. A conversation that was not
-// compacted gets the error that it is too long. Every other request gets the answer in the
-// parameter then.
+// tooLong returns an answer of a model with a small context window. For a conversation that was not
+// compacted, it is the error that the conversation is too long. Otherwise it is the answer `then`.
 func tooLong(then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		compacted := slices.ContainsFunc(req.Messages, func(m perdure.Message) bool { return m.Parts[0].Type == perdure.PartCompaction })
@@ -37,7 +36,8 @@ func (s *stage) quiet() {
 }
 
 // TestTruncationIsWhatApplies checks the member truncation of the response object. It says whether
-// automatic compaction is on. The create request decides that, or else the settings of the agent.
+// automatic compaction is on, by the create request or, if that says nothing, by the settings of
+// the agent.
 func TestTruncationIsWhatApplies(t *testing.T) {
 	s := newStage(t)
 	s.quiet()
@@ -54,9 +54,9 @@ func TestTruncationIsWhatApplies(t *testing.T) {
 	}
 }
 
-// TestAConversationThatIsTooLong checks that with truncation auto, or without truncation, a
-// conversation that is too long is compacted, and the usage includes the summary. With disabled,
-// the response fails, and no summary is asked for.
+// TestAConversationThatIsTooLong checks a conversation that is too long. If the parameter
+// truncation is "auto" or missing, it is compacted, and the usage includes the call for the
+// summary. If it is "disabled", the response fails, and the model is not called for a summary.
 func TestAConversationThatIsTooLong(t *testing.T) {
 	for truncation, fails := range map[string]bool{``: false, `"truncation":"auto",`: false, `"truncation":"disabled",`: true} {
 		s := newStage(t, says(strings.Repeat("word ", 500)), tooLong(summarises("S.", says("two"))))
@@ -73,7 +73,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 		if last.Type != "response.failed" || o.Error == nil || o.Error.Code != "context_length_exceeded" || o.Incomplete != nil || s.summaries() != 0 {
 			t.Errorf("%d summaries; got %s", s.summaries(), last.Raw)
 		}
-		// The conversation can be continued with another value.
+		// The conversation can be continued with "auto".
 		if o = s.create(after(o.ID) + `"truncation":"auto","input":"c"`).object(); o.Status != "completed" || s.summaries() != 1 {
 			t.Errorf("%d summaries; got %s", s.summaries(), o.raw)
 		}

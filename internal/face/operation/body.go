@@ -9,17 +9,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// bodyValues is the maximum number of JSON values in a request body. A body is decoded as a
-// whole, and every value in it needs memory.
+// bodyValues is the maximum number of JSON values in a request body. It limits the memory for the
+// decoded body.
 const bodyValues = 1_000_000
 
-// bodyRules are the limits of every request body. Arrays contains the limit of the parts of a message;
-// a body has messages only if it starts an execution.
+// bodyRules are the limits of every request body. Arrays limits the parts of messages, which only
+// the body of a start contains.
 var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
 
-// unmarshal decodes a request body. To validate a body, huma first decodes it into an any. In that
-// call, unmarshal checks the text, and decodes null in place of values that are nested too deep for
-// any schema to describe them.
+// unmarshal decodes a request body. huma decodes each body twice, the first time into an any for
+// the validation. In that first call, unmarshal also checks the JSON text, and decodes null for
+// values that are nested so deep that no schema describes them.
 func unmarshal(raw []byte, v any) error {
 	if _, first := v.(*any); first {
 		var refused *perdure.Error
@@ -31,8 +31,8 @@ func unmarshal(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// refusedText is a field error of unmarshal, encoded as the text of an error, because huma passes
-// on only an error's text.
+// refusedText is a field error of unmarshal as an error whose text is its encoded form, because
+// huma passes on only the text of an error.
 type refusedText perdure.FieldError
 
 func (r refusedText) Error() string { return refusedMark + r.Location + "\n" + r.Message }

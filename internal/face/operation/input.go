@@ -17,8 +17,8 @@ type IDInput struct {
 	ID string `path:"id" doc:"The id, a UUID."`
 }
 
-// Of parses the id. A malformed id gets the same error as an unknown one. The parameter what is the
-// kind of object that the error names.
+// Of parses the id. The error for a malformed id is the same as for an unknown id. The parameter
+// `what` names the kind of the object in this error.
 func (i IDInput) Of(what string) (uuid.UUID, error) { return front.ParseID(what, i.ID) }
 
 // PageInput is a part of the input of every list.
@@ -33,8 +33,8 @@ type List[T any] struct {
 	NextCursor *string `json:"nextCursor" doc:"Where the next page begins; null at the end."`
 }
 
-// ListOf returns a page of a list. The parameter next is the cursor of the next page; "" at the
-// end.
+// ListOf returns a page of a list. The parameter `next` is the cursor of the next page, or "" at
+// the end.
 func ListOf[T any](items []T, next string) *Body[List[T]] {
 	l := List[T]{Items: items}
 	if l.Items == nil {

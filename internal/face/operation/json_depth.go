@@ -1,13 +1,12 @@
 package operation
 
-// described is the depth of nesting down to which schemas describe the values of a body. Deeper
-// values are the client's own data and have no schema.
+// described is the depth of nesting up to which schemas describe the values of a body. Deeper
+// values are data of the client without a schema.
 const described = 32
 
 // shallow returns a JSON text in which null replaces all arrays and objects that are nested deeper
-// than the constant described. Validation does not look at that depth, and decoding deeply nested
-// values would cost hundreds of times their size in memory. The caller must have checked that raw
-// is valid JSON.
+// than `described`. They need no validation, and decoding them could cost hundreds of times their
+// size in memory. The parameter `raw` must be valid JSON.
 func shallow(raw []byte) []byte {
 	var c jsonTrimmer
 	for i := 0; i < len(raw); i++ {

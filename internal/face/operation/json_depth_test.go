@@ -29,7 +29,7 @@ func TestShallowLeavesOutWhatNoSchemaDescribes(t *testing.T) {
 }
 
 // TestADeepBodyCostsLittleToCheck checks that decoding a deeply nested body allocates at most four
-// times its size.
+// times the size of the body.
 func TestADeepBodyCostsLittleToCheck(t *testing.T) {
 	one := strings.Repeat(`[`, 900) + strings.Repeat(`]`, 900)
 	body := []byte(`{"kind":"k","input":[` + strings.Repeat(one+`,`, 500) + `1]}`)

@@ -58,7 +58,7 @@ func TestPagesEncodeAsOthers(t *testing.T) {
 }
 
 // TestAPageWithBrokenContentIsNotWritten checks that a list with content or metadata that is not
-// JSON gets an internal error, and nothing is written.
+// JSON causes an internal error, and that nothing is written.
 func TestAPageWithBrokenContentIsNotWritten(t *testing.T) {
 	for _, broken := range []string{``, `{`, `{}},{"id":1`, `{"a":1}]`} {
 		for _, put := range []func(e *perdure.Entry){

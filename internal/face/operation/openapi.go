@@ -36,8 +36,8 @@ func (a *API) Document() (*huma.OpenAPI, []byte, error) {
 	return doc, raw, nil
 }
 
-// formats and enums are keyed by Go types of Perdure. Their values are the formats and the
-// permitted values that the schemas of these types state.
+// formats and enums contain, for Go types of Perdure, the formats and the permitted values in the
+// schemas.
 var (
 	formats = map[reflect.Type]string{
 		reflect.TypeFor[perdure.Time](): "date-time",

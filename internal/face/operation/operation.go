@@ -13,14 +13,15 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// API combines the front, which routes requests, with the OpenAPI document of the operations that
-// are registered with the API.
+// API combines the front, which routes requests, with the OpenAPI document. Registered operations
+// are added to both.
 type API struct {
 	*front.Front
 	huma huma.API
 }
 
-// New creates an API without operations. version is the version that the document shows.
+// New creates an API without operations. The parameter `version` is the version in the OpenAPI
+// document.
 func New(f *front.Front, version string) *API {
 	return &API{Front: f, huma: huma.NewAPI(humaConfig(version), adapter{f})}
 }
@@ -47,7 +48,8 @@ func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.front.Ser
 // operation registers the route with the front.
 func (a *API) Describe(op *huma.Operation) { a.huma.OpenAPI().AddOperation(op) }
 
-// Register registers an operation. Its errors are sent as problems. op.Path is the whole path.
+// Register registers an operation. Its errors are sent as problems. op.Path must be the complete
+// path.
 func Register[I, O any](a *API, op huma.Operation, route front.Route, do func(context.Context, *I) (*O, error)) {
 	op.Metadata = map[string]any{routeKey: route}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
@@ -59,24 +61,24 @@ func Register[I, O any](a *API, op huma.Operation, route front.Route, do func(co
 	})
 }
 
-// Operation is an operation and its route. The options of [On] change it before it is registered.
+// Operation is an operation and its route, which the options of [On] can change.
 type Operation struct {
 	huma.Operation
 	Route front.Route
 }
 
-// Group contains what the operations of a part of the API have in common. Their paths are below the
-// path of an org.
+// Group contains what a group of operations has in common. Their paths are below the path of an
+// org.
 type Group struct {
 	*API
 	Tag string // tag of the operations in the OpenAPI document
 	// Access states which callers may use the operations. The zero value admits only admins.
 	Access front.Access
-	// Compress has the meaning that it has in [front.Route].
+	// Compress is [front.Route.Compress] of the operations.
 	Compress bool
 }
 
-// On registers an operation of the group g. Callers that g.Access admits may use it.
+// On registers an operation of the group `g`, for callers that g.Access admits.
 func On[I, O any](g Group, method, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*Operation)) {
 	op := Operation{
 		Operation: huma.Operation{
@@ -112,8 +114,8 @@ var ProblemResponse = &huma.Response{
 	Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: SchemaPrefix + "Problem"}}},
 }
 
-// TooMuchResponse describes the status 429. Every operation can return it, because the limits of a
-// key are checked first.
+// TooMuchResponse describes the status 429. Every operation can return it, because every request
+// counts towards the limits of its key.
 var TooMuchResponse = &huma.Response{
 	Description: "A limit of the key is reached (RFC 9457)",
 	Headers: map[string]*huma.Param{"Retry-After": {

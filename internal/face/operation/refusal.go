@@ -47,8 +47,8 @@ func problemOf(status int, message string, errs []error) *problem.Problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
-// fieldOf converts huma's detail of a wrong field to a field error. huma's name begins with the
-// part of the request, such as body; fieldOf removes that part.
+// fieldOf converts huma's detail of a wrong field to a field error. It removes the first part of
+// huma's name of the field, which is a part of the request such as "body".
 func fieldOf(err error) perdure.FieldError {
 	var detail *huma.ErrorDetail
 	if !errors.As(err, &detail) {

@@ -15,8 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// docsPage is the page that shows the OpenAPI document to people. It loads nothing from other
-// servers.
+// docsPage is the web page with the OpenAPI document. It loads nothing from other servers.
 var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Title}} API</title><style>` + style + `</style></head><body>

@@ -14,14 +14,14 @@ const (
 	runsPage = "/ai/runs"
 	// pagesPath is the prefix of the paths of all pages.
 	pagesPath = "/ai/"
-	// assetsPath is the prefix of the paths of assets: files whose names contain a hash of their
-	// content.
+	// assetsPath is the prefix of the paths of assets, which are files with a hash of their content
+	// in the name.
 	assetsPath = "/assets/"
 )
 
 // pagesPolicy lets the pages load only files of this server. It forbids scripts, styles, fonts and
-// images of other origins, inline scripts, and connections to other servers. Images in a
-// conversation are data URLs.
+// images of other origins, inline scripts, and connections to other servers. Images may also be
+// data URLs, as in conversations.
 const pagesPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -57,9 +57,8 @@ func readPages(files fs.FS) (map[string]page, error) {
 	return pages, err
 }
 
-// contentTypes are the content types of the files that a build of the web pages creates. The
-// operating system's table of types may lack one, and browsers do not run a script that has another
-// type.
+// contentTypes are the content types of the files that a build of the web pages creates. The table
+// of the operating system may lack a type, and browsers run scripts only with the right type.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".webmanifest": "application/manifest+json",
@@ -82,8 +81,8 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.firstPage(), http.StatusSeeOther)
 }
 
-// firstPage returns the path to which the path / redirects: the list of runs, or the API's
-// description if the server has no web pages.
+// firstPage returns the path to which / redirects: the list of runs or, without web pages, the
+// description of the API.
 func (s *server) firstPage() string {
 	if s.files == nil {
 		return "/docs"
@@ -91,8 +90,8 @@ func (s *server) firstPage() string {
 	return runsPage
 }
 
-// serve sends the file as a response. Browsers may cache an asset forever, because its name
-// changes with its content. They must revalidate every other file at each use.
+// serve sends the file as a response. Browsers may cache an asset forever, because its name changes
+// with its content. Every other file must be revalidated before each use.
 func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", p.contentType)

@@ -13,7 +13,7 @@ import (
 
 func withPages(c *face.Config) { c.Pages = web.Pages() }
 
-// TestDeepLinksLeadToThePages checks that the tested addresses below /ai/ return the same document
+// TestDeepLinksLeadToThePages checks that different addresses below /ai/ return the same document,
 // without a key.
 func TestDeepLinksLeadToThePages(t *testing.T) {
 	h := facetest.Open(t, withPages)
@@ -32,9 +32,9 @@ func TestDeepLinksLeadToThePages(t *testing.T) {
 	h.Call("POST", "./ai/runs", "", nobody...).Problem(405, "invalid_argument", "")
 }
 
-// TestPagesAreKeptByBrowsersAsLongAsTheyHold checks how browsers cache the web pages. The HTML
-// document must be revalidated, and gets 304 if it is unchanged. Its script may be cached forever,
-// and is compressed.
+// TestPagesAreKeptByBrowsersAsLongAsTheyHold checks how browsers may cache the web pages. They must
+// revalidate the HTML document, with the response 304 if it is unchanged. They may cache its script
+// forever. The script is compressed.
 func TestPagesAreKeptByBrowsersAsLongAsTheyHold(t *testing.T) {
 	h := facetest.Open(t, withPages)
 	r := h.Call("GET", "./ai/runs", "").Want(200, nil)
@@ -73,8 +73,8 @@ func assetIn(t *testing.T, document, kind string) string {
 }
 
 // TestPagesTrustNothingButThisServer checks that the document's Content-Security-Policy allows only
-// the server's own files, except images in data URLs. The document loads nothing from elsewhere and
-// cannot be framed.
+// the server's own files, except images in data URLs. The document loads nothing from other
+// servers, and no page can show it in a frame.
 func TestPagesTrustNothingButThisServer(t *testing.T) {
 	h := facetest.Open(t, withPages)
 	r := h.Call("GET", "./ai/runs", "").Want(200, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
-// server holds the state that all pages share.
+// server is what the handlers of this package share.
 type server struct {
 	*front.Front
 	files fs.FS // nil if the server has no web pages
@@ -22,8 +22,8 @@ type server struct {
 const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Register registers the OpenAPI document, the page that shows it, and the files of the web pages.
-// The document must be complete. The files must include index.html. If files is nil, the path /
-// leads to the document.
+// All operations must have been registered before. The files must include index.html. If the
+// parameter `files` is nil, the path / redirects to the page that shows the document.
 func Register(a *operation.API, files fs.FS) error {
 	doc, spec, err := a.Document()
 	if err != nil {

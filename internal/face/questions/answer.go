@@ -75,8 +75,8 @@ func (s *server) answer(ctx context.Context, in *answerInput) (*operation.Body[*
 	return operation.BodyOf(&reply.Question), s.show(ctx, in.Org, &reply.Question)
 }
 
-// decided returns the problem with which the server responds to an answer that came after the
-// decision. The problem contains the question with its decision.
+// decided returns the problem for an answer that comes after the question was decided. The problem
+// contains the question with its decision.
 func (s *server) decided(ctx context.Context, org string, id uuid.UUID, cause error) error {
 	q, err := s.Engine.Read().Question(ctx, org, id)
 	if err != nil {

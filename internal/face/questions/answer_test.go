@@ -23,7 +23,8 @@ func wantField(t *testing.T, r facetest.Reply, field string) {
 }
 
 // TestAnApproverAnswers checks that an approver can read a question, with the run's title and the
-// details, and approve it. The run then continues. The execution shows how many questions are open.
+// details, and approve it. The run then continues. The response for the execution has the number of
+// open questions.
 func TestAnApproverAnswers(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -59,8 +60,9 @@ func TestAnApproverAnswers(t *testing.T) {
 	})
 }
 
-// TestTheSecondAnswerIsAConflict checks that the second of two answers gets an error with the
-// decision of the first. A request that is repeated with the same answerId gets its first result.
+// TestTheSecondAnswerIsAConflict checks that the second of two answers to a question gets an error
+// that contains the decision. An answer that is repeated with the same answerId gets the same
+// result.
 func TestTheSecondAnswerIsAConflict(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -124,8 +126,8 @@ func TestOneOfManyAnswersDecides(t *testing.T) {
 	})
 }
 
-// TestAnApprovalNamesWhatItApproves checks that an approval must contain the hash of the details
-// that it approves.
+// TestAnApprovalNamesWhatItApproves checks that an approval must contain the hash of the approved
+// details.
 func TestAnApprovalNamesWhatItApproves(t *testing.T) {
 	h := open(t)
 	a := h.start("x")
@@ -157,7 +159,7 @@ func TestAnApprovalNamesWhatItApproves(t *testing.T) {
 }
 
 // TestAnAnswerFitsTheQuestion checks that an answer that does not fit the schema, or is not one of
-// the choices, is refused. The error names the member.
+// the choices, is refused. The error names the wrong member.
 func TestAnAnswerFitsTheQuestion(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -261,8 +263,8 @@ func TestVotesAgreeOnAValue(t *testing.T) {
 	})
 }
 
-// TestSendersOfSignalsAreAskers checks that the keys that sent the run's signals count as askers,
-// once the run has taken the signals.
+// TestSendersOfSignalsAreAskers checks that a key that has sent a signal to the run is an asker as
+// soon as the run has taken that signal.
 func TestSendersOfSignalsAreAskers(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

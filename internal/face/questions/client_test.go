@@ -81,8 +81,8 @@ func TestQuestionsWithTheGoClient(t *testing.T) {
 	}
 }
 
-// TestAnApproverSeesOnlyQuestions checks that an approver, with its key or signed in, can read
-// questions but nothing else of the runs.
+// TestAnApproverSeesOnlyQuestions checks that an approver, with its key or signed in, can read the
+// questions of runs, but nothing else of the runs.
 func TestAnApproverSeesOnlyQuestions(t *testing.T) {
 	h := open(t)
 	a := h.start("x")

@@ -13,9 +13,9 @@ func editable(by perdure.EditRight, needed int) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) { n.Kind, n.Edit, n.Needed = perdure.QuestionApproval, by, needed }
 }
 
-// TestAnEditReplacesWhatIsApproved checks an edit of the details of a question. The question has
-// the new details and their hash, the log has an event about it, and earlier votes no longer count.
-// A repeated edit changes nothing.
+// TestAnEditReplacesWhatIsApproved checks an edit of the details of a question. The question then
+// has the new details and their hash, the log has an event about the edit, and votes for the old
+// details no longer count. A repeated edit changes nothing.
 func TestAnEditReplacesWhatIsApproved(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -46,7 +46,7 @@ func TestAnEditReplacesWhatIsApproved(t *testing.T) {
 		if p.Code != perdure.DetailsChanged {
 			t.Errorf("a vote about the old details gets %s", p.Code)
 		}
-		// The vote of the approver does not count for the new details, so it can vote again.
+		// The approver's vote for the old details no longer counts, so the approver can vote again.
 		h.vote(h.approver, id, `"verdict":"approve"`).Want(200, &q)
 		if q.Status != perdure.QuestionAnswered || len(q.Votes) != 2 {
 			t.Errorf("the question is %+v", q)
@@ -66,7 +66,7 @@ func TestAnEditReplacesWhatIsApproved(t *testing.T) {
 }
 
 // TestEditsThatAreRefused checks edits that the question, the role or the content does not permit.
-// They are refused and change nothing.
+// These edits are refused and change nothing.
 func TestEditsThatAreRefused(t *testing.T) {
 	h := open(t)
 	a := h.start("x")
@@ -100,7 +100,8 @@ func TestEditsThatAreRefused(t *testing.T) {
 	if same.Votes[0].EditedFrom != nil {
 		t.Errorf("the vote is %+v", same.Votes[0])
 	}
-	// An agent function that is entered again asks the same question, and gets the edited one.
+	// An agent function that is entered again asks the same question again, and gets the edited
+	// question.
 	a.Commit(perdure.Commit{Questions: []perdure.NewQuestion{{
 		Key: "everyone", Details: json.RawMessage(`{"plan": "everyone"}`), DetailsSHA256: perdure.DetailsHash(perdure.QuestionApproval, "deploy", []byte(`{"plan": "everyone"}`)),
 		QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "deploy", Prompt: "Deploy it?", Edit: perdure.EditApprover},

@@ -39,7 +39,7 @@ func (s *server) listGrants(ctx context.Context, in *grantsInput) (*operation.Bo
 	return operation.ListOf(page.Items, page.Next), nil
 }
 
-// optionalID parses the id in a query parameter; nil if the parameter is empty.
+// optionalID parses the id in a query parameter. It returns nil for an empty parameter.
 func optionalID(what, text string) (*uuid.UUID, error) {
 	if text == "" {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// calls returns a function that makes a question ask for the approval of a call of the tool. That
-// function then calls the functions in the parameter change with the question.
+// calls returns a function that makes a question ask for the approval of a call of the tool. The
+// functions in the parameter `change` can then change the question further.
 func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Prompt, n.Details = perdure.QuestionApproval, tool, "", json.RawMessage(arguments)
@@ -23,8 +23,8 @@ func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*p
 	}
 }
 
-// startOf starts a run and claims it. The run has a new definition or, if definition is not nil,
-// the definition with that id.
+// startOf starts a run and claims it. The parameter `definition` is the id of the run's definition.
+// If it is uuid.Nil, startOf creates a definition and sets the id.
 func (h *testServer) startOf(definition *uuid.UUID) asker {
 	h.T.Helper()
 	if *definition == uuid.Nil {
@@ -53,7 +53,7 @@ func (h *testServer) answered(id uuid.UUID) bool {
 }
 
 // TestAnApprovalIsRemembered checks grants of both scopes and of both kinds of match. It checks
-// which later questions they answer, how many questions stay open, and what the log says.
+// which later questions the grants answer, how many questions stay open, and what the log contains.
 func TestAnApprovalIsRemembered(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -120,8 +120,8 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	})
 }
 
-// TestAGrantAnswersOpenQuestions checks that an approval that is remembered also answers open
-// questions of the run that the grant covers. The run continues with the answers to all of them.
+// TestAGrantAnswersOpenQuestions checks that a new grant also answers the open questions of the run
+// that it covers. The run continues with the answers to all of them.
 func TestAGrantAnswersOpenQuestions(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -212,8 +212,8 @@ func TestSeveralVotersRemember(t *testing.T) {
 	})
 }
 
-// TestGrantsThatAreRefused checks answers that ask for an impossible grant. They are refused and
-// change nothing.
+// TestGrantsThatAreRefused checks answers that ask for an impossible grant. These answers are
+// refused and change nothing.
 func TestGrantsThatAreRefused(t *testing.T) {
 	h := open(t)
 	a := h.start("x")

@@ -54,8 +54,8 @@ func (h *testServer) start(prompt string) asker {
 	return asker{h.Claim(), h}
 }
 
-// ask asks a question with details. The functions in the parameter change can modify the question
-// before. Its kind is otherwise "plan", a kind that only the agent knows.
+// ask asks a question with details, of the kind "plan", which only the agent knows. The functions
+// in the parameter `change` can change the question before.
 func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	a.h.T.Helper()
 	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"plan": "` + key + `"}`)}
@@ -70,7 +70,7 @@ func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	return perdure.QuestionID(a.ID, key)
 }
 
-// rest suspends the run until one of the questions is answered.
+// rest suspends the run until one of the given questions is answered.
 func (a asker) rest(ids ...uuid.UUID) {
 	a.h.T.Helper()
 	var all []perdure.Wait
@@ -95,7 +95,7 @@ func (h *testServer) get(id uuid.UUID) perdure.Question {
 	return q
 }
 
-// vote sends a vote with the hash of the details that the question shows.
+// vote sends a vote with the current hash of the question's details.
 func (h *testServer) vote(key string, id uuid.UUID, body string) facetest.Reply {
 	h.T.Helper()
 	q := h.get(id)

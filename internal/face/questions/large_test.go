@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestLargeDetails checks large details of questions. Lists omit details over 32 KiB, and a
-// question shows details up to 256 KiB. All details can be read byte by byte, approved and edited.
+// TestLargeDetails checks large details of questions. Lists omit details over 32 KiB, and the
+// response for a single question omits those over 256 KiB. Details of any size can be read,
+// approved and edited.
 func TestLargeDetails(t *testing.T) {
 	each(t, func(h *testServer) {
 		run := h.start("x")

@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// TestOneOfManyFormsDecides checks that the form of one link counts as one vote if it is submitted
-// many times at once, to two servers over one store.
+// TestOneOfManyFormsDecides checks that the form of a link counts as one vote, even if it is
+// submitted many times at the same time, to two servers on one store.
 func TestOneOfManyFormsDecides(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

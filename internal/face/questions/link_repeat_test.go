@@ -9,8 +9,8 @@ import (
 )
 
 // TestARepeatedFormIsTakenOnce checks that a form that is submitted twice is one vote, and that the
-// page shows the outcome of the vote both times. The questions need one vote or two, and belong to a
-// REMOTE and a LOCAL run.
+// page shows the outcome of the vote both times. The cases are questions that need one or two
+// votes, of a REMOTE and a LOCAL run.
 func TestARepeatedFormIsTakenOnce(t *testing.T) {
 	each(t, func(h *testServer) {
 		_, ann := h.newKey("ann", perdure.KeyApprover)

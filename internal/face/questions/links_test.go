@@ -131,8 +131,8 @@ func TestALinkAnswersWithItsKey(t *testing.T) {
 		if r := log.Items[1]; r.Action != perdure.AuditLinkCreated || r.Actor.Name != "test admin" || *r.SubjectID != id || r.SubjectName != "Ann <b>" {
 			t.Errorf("the record before is %+v", r)
 		}
-		// The form that is submitted again has the same outcome. Afterwards the page shows who answered,
-		// and no details.
+		// The form is submitted again, with the same outcome. Afterwards the page shows who
+		// answered, but no details.
 		wantPage(t, h.submit(path, page, "verdict", "approve", "reason", "fine"), 200, "Approved by Ann &lt;b&gt;.")
 		page = h.open(path)
 		wantPage(t, page, 200, "Approved by Ann &lt;b&gt;.")
@@ -156,8 +156,8 @@ func TestALinkDeniesWithAReason(t *testing.T) {
 	}
 }
 
-// TestLinksEnd checks each way in which a link ends. Afterwards the link gets the page of an unknown
-// token, and no longer votes.
+// TestLinksEnd checks each way in which a link ends. Afterwards the server responds as to an
+// unknown token, and the link can no longer vote.
 func TestLinksEnd(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -219,7 +219,7 @@ func TestALinkOutlivesOtherVotes(t *testing.T) {
 }
 
 // TestALinkRefusesWhatItsKeyMayNot checks that no link is created for a key that may not answer the
-// question. A vote over a link is refused if the link's key itself could not cast that vote.
+// question. A vote through a link is refused if the link's key may not cast that vote.
 func TestALinkRefusesWhatItsKeyMayNot(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -303,7 +303,7 @@ func TestLinksAreListedAndLimited(t *testing.T) {
 
 // TestTheFormsOfAnswers checks the form on the page of a question, for choices and for JSON
 // Schemas: its fields, the error for values that do not fit, and the answer that is made from
-// values that do.
+// values that fit.
 func TestTheFormsOfAnswers(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -386,8 +386,8 @@ func TestTheFormsOfAnswers(t *testing.T) {
 	}
 }
 
-// TestFormsThatAreRefused checks that requests that the form of the page cannot have sent are
-// refused.
+// TestFormsThatAreRefused checks that a request is refused if the form of the page cannot have sent
+// it.
 func TestFormsThatAreRefused(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// openCounted is the number of open questions at which the count for an org stops.
+// openCounted is the maximum number of open questions of an org that are counted.
 const openCounted = 1000
 
 type listInput struct {
@@ -60,7 +60,7 @@ func (s *server) list(ctx context.Context, in *listInput) (*operation.Body[quest
 	return operation.BodyOf(list), err
 }
 
-// filter converts the query to a filter of the store. If the parameter mine is set, the filter
+// filter converts the query to a filter of the store. With the query parameter mine, the filter
 // selects only open questions.
 func (in *listInput) filter() (store.QuestionFilter, error) {
 	f := store.QuestionFilter{Kind: perdure.QuestionKind(in.Kind), Subject: in.Subject, Cursor: in.Cursor, Limit: in.Limit}
@@ -94,7 +94,7 @@ func (in *listInput) filter() (store.QuestionFilter, error) {
 	return f, nil
 }
 
-// mine returns those of the questions that the caller may answer now.
+// mine returns the given questions that the caller may answer now.
 func (s *server) mine(ctx context.Context, org string, questions []*perdure.Question) ([]*perdure.Question, error) {
 	voter, err := s.Voter(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *server) open(ctx context.Context, org string) (int, bool, error) {
 	return min(n, openCounted), n > openCounted, err
 }
 
-// show completes questions with what their rows do not contain: the titles of their executions, and
+// show completes questions with data that is not in their rows: the titles of their executions, and
 // the contents of questions of LOCAL executions.
 func (s *server) show(ctx context.Context, org string, questions ...*perdure.Question) error {
 	if err := s.Engine.Questions.Show(ctx, org, questions...); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestListsOfQuestions checks that lists show questions newest first, filtered and in pages, with
-// the number of open questions.
+// TestListsOfQuestions checks that lists show questions newest first, with filters and in pages,
+// and that each list has the number of open questions.
 func TestListsOfQuestions(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -65,7 +65,8 @@ func (a asker) call(id, arguments string) uuid.UUID {
 	}}).ID
 }
 
-// about returns a change that makes a question ask for the approval of a tool call.
+// about returns a function that makes a question ask for the approval of a tool call. The
+// question's hash is that of the arguments `hashOf`.
 func about(entry uuid.UUID, call, hashOf string) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Details, n.EntryID, n.CallID = perdure.QuestionApproval, "bash", nil, &entry, call
@@ -114,7 +115,7 @@ func TestDetailsOfAToolCall(t *testing.T) {
 }
 
 // TestAHashOfOtherBytesIsNotApproved checks that a question can only be denied, not approved, if
-// its hash does not belong to the details that people see.
+// its hash is not that of the details that people see.
 func TestAHashOfOtherBytesIsNotApproved(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// secret is a word in every content of the LOCAL questions of these tests.
+// secret is a word that every content of the LOCAL questions in these tests contains.
 const secret = "zebracrossing"
 
 // workerContents are the contents that the worker stores. The test acts as the worker. If the field
-// deaf is set, the worker does not answer.
+// `deaf` is set, the worker does not respond.
 type workerContents struct {
 	all  map[perdure.Hash][]byte
 	deaf bool
@@ -100,9 +100,9 @@ func secretPlan() perdure.NewQuestion {
 	}}
 }
 
-// TestALocalQuestionIsReadThroughItsWorker checks that a question of a LOCAL run looks like any
-// other while its worker is connected. Otherwise every way to read it shows a mark in place of its
-// content, and it can only be denied.
+// TestALocalQuestionIsReadThroughItsWorker checks a question of a LOCAL run. While the run's worker
+// is connected, it looks like any other question. Without the worker, only the length and the hash
+// of its content are shown, and it can only be denied.
 func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -144,7 +144,7 @@ func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
 }
 
 // TestAListDoesNotWaitForDeafWorkers checks that a list waits only a short time for workers that do
-// not answer.
+// not respond.
 func TestAListDoesNotWaitForDeafWorkers(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t)
@@ -159,8 +159,8 @@ func TestAListDoesNotWaitForDeafWorkers(t *testing.T) {
 	}
 }
 
-// TestALocalQuestionIsInNoRecord checks that nothing of a question of a LOCAL run is in the events,
-// the audit log or the deliveries of webhooks.
+// TestALocalQuestionIsInNoRecord checks that events, the audit log and the deliveries of webhooks
+// contain nothing of the content of a LOCAL run's question.
 func TestALocalQuestionIsInNoRecord(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -192,8 +192,8 @@ func TestALocalQuestionIsInNoRecord(t *testing.T) {
 	})
 }
 
-// TestALinkToALocalQuestion checks that a link's page shows a question of a LOCAL run while the
-// worker is connected. Otherwise the page only lets the question be denied.
+// TestALinkToALocalQuestion checks the page of a link to a question of a LOCAL run. It shows the
+// question while the run's worker is connected. Otherwise the question can only be denied there.
 func TestALinkToALocalQuestion(t *testing.T) {
 	h := open(t)
 	_, key := h.newKey("ann", perdure.KeyApprover)

@@ -18,10 +18,10 @@ type output struct {
 	}
 }
 
-// TestAResponseThatAsks checks a run of the Responses API that waits for a question. Its response
-// stays in progress, and shows the question as a message that says how to answer. A create request
-// that waits for the end of the response returns when the question is asked. After the answer the
-// response completes, and still has the message.
+// TestAResponseThatAsks checks a run of the Responses API that waits for a question. The response
+// stays in progress, and its output has a message with the question, which says how to answer it. A
+// create request that waits for the end of the response returns when the question is asked. After
+// the answer, the response completes, and still has that message.
 func TestAResponseThatAsks(t *testing.T) {
 	h := open(t)
 	created := make(chan facetest.Reply, 1)

@@ -13,12 +13,11 @@ import (
 	"github.com/perdure/perdure/internal/sharedread"
 )
 
-// server holds the state that all operations of this package share.
+// server is what the handlers of this package share.
 type server struct {
 	*operation.API
 	feeds *questionfeed.Feeds
-	// changed lets streams that read the same question at the same time share one read of the
-	// store.
+	// changed lets streams that read the same question at the same time share one read.
 	changed sharedread.Reads[uuid.UUID, *perdure.Question]
 }
 
@@ -43,8 +42,8 @@ func Register(a *operation.API, feeds *questionfeed.Feeds) {
 // idOf parses the id of a question in the path of a request.
 func idOf(in operation.IDInput) (uuid.UUID, error) { return in.Of("question") }
 
-// checkQuery refuses query parameters that are not in known. If a misspelt filter were ignored,
-// the list would contain questions that the client did not ask for.
+// checkQuery refuses query parameters that are not in the parameter `known`, because a misspelt
+// filter must not be ignored.
 func checkQuery(query map[string][]string, known ...string) error {
 	for name := range query {
 		found := false

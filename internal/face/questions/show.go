@@ -46,8 +46,8 @@ func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Quest
 	return q, s.show(ctx, in.Org, q)
 }
 
-// detailsOf returns the details of a question; nil if there are none. Error: unavailable, if the
-// details are stored on a worker that is not connected.
+// detailsOf returns the details of a question, or nil. Error: unavailable, if the details are
+// stored on a worker that is not connected.
 func (s *server) detailsOf(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	details, err := s.Engine.Questions.Details(ctx, q)
 	if perdure.IsCode(err, perdure.NotFound) {
@@ -115,8 +115,8 @@ func (s *server) details(ctx context.Context, in *operation.IDInput) (*huma.Stre
 
 func etag(sum perdure.Hash) http.Header { return http.Header{"Etag": {`"` + sum.String() + `"`}} }
 
-// send sends details while it reads them. If content has fewer or more bytes than ref says, send
-// resets the connection, so that the client does not mistake the received bytes for the whole
+// send sends details while it reads them. If there are fewer or more bytes than `ref` says, send
+// resets the connection, so that the client does not take the received bytes for the complete
 // details.
 func (s *server) send(hc huma.Context, content io.Reader, ref *perdure.BlobRef) {
 	r, w := begin(hc, ref.Length, etag(ref.SHA256))

@@ -122,8 +122,8 @@ func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Rea
 	return out.json("questions", all)
 }
 
-// change sends a question in its current state. It sends nothing for a question whose execution was
-// pruned.
+// change sends a question in its current state. If the question's execution was pruned, it sends
+// nothing.
 func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *eventWriter) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *even
 }
 
 // eventWriter writes server-sent events to a client. A write fails if the client does not read a
-// piece of the event within the write timeout.
+// piece of 64 KiB within the write timeout.
 type eventWriter struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController

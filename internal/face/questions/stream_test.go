@@ -67,8 +67,8 @@ func TestTheStreamOfQuestions(t *testing.T) {
 	})
 }
 
-// TestTheStreamWorksWithoutHints checks that changes are noticed without hints, as when another
-// server over the store made them.
+// TestTheStreamWorksWithoutHints checks that a stream sends changes without hints, as if another
+// server on the store had made the changes.
 func TestTheStreamWorksWithoutHints(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t)
@@ -83,7 +83,7 @@ func TestTheStreamWorksWithoutHints(t *testing.T) {
 }
 
 // TestASlowReaderOfQuestions checks that a reader that does not read blocks no other reader. When
-// it reads again, it receives the state of every question, but not every change in between.
+// it reads again, it receives the newest state of every question, but not every change in between.
 func TestASlowReaderOfQuestions(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t)
@@ -147,7 +147,7 @@ func TestStreamsOfAKey(t *testing.T) {
 	}
 }
 
-// TestAnIdleStreamOfQuestionsPings checks that an idle stream has pings.
+// TestAnIdleStreamOfQuestionsPings checks that an idle stream sends pings.
 func TestAnIdleStreamOfQuestionsPings(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t, facetest.PingAlways)

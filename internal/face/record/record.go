@@ -31,8 +31,8 @@ func JSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// CursorError returns the error err with field as the name of the parameter or member that
-// contained the invalid cursor.
+// CursorError returns the error for an invalid cursor. The parameter `field` is the name of the
+// parameter or member with the cursor. Other errors are returned unchanged.
 func CursorError(err error, field string) error {
 	if perdure.IsCode(err, perdure.InvalidArgument) {
 		return perdure.FieldErrorf(field, "is not a cursor of this server; leave it out to read from the start")

@@ -27,9 +27,8 @@ func policyOf(raw json.RawMessage) (perdure.ApprovalPolicy, error) {
 }
 
 // policiesOf returns the approval policies with which an execution was started, or nil if every
-// call is allowed. The react agent's policies are part of its input. For such a run, policiesOf
-// also returns nil if the input is not loaded, because it is large or its worker is not
-// connected.
+// call is allowed. The react agent's policies are part of its input. If that input is not loaded,
+// because it is large or on a worker that is not connected, policiesOf returns nil, too.
 func policiesOf(x *perdure.Execution) *perdure.Approvals {
 	if x.Gate == nil {
 		return nil

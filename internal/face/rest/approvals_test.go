@@ -20,8 +20,8 @@ var wrongPolicies = map[string]string{
 	`[{"tools": ["bash"], "then": "ask", "colour": "red"}]`:       "approvals[0].colour",
 }
 
-// TestThePolicyOfAStart checks that policies in starts and definitions are validated. An invalid
-// policy starts and stores nothing. A valid one becomes a part of the input.
+// TestThePolicyOfAStart checks that policies in starts and definitions are validated. If a policy
+// is invalid, nothing is started or stored. A valid policy is stored as a part of the input.
 func TestThePolicyOfAStart(t *testing.T) {
 	h := facetest.Open(t)
 	for wrong, field := range wrongPolicies {
@@ -50,10 +50,10 @@ func TestThePolicyOfAStart(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfAnotherKind checks approval policies in the start of an execution that is not a
-// react agent. Invalid policies are refused. If a LOCAL execution has a policy, from its start or
-// its definition, it needs a worker with the feature questions/local. The input of the execution
-// stays unchanged.
+// TestThePolicyOfAnotherKind checks the start of an execution of another agent than react with an
+// approval policy. Invalid policies are refused. The input of the execution stays unchanged. A
+// LOCAL execution with a policy, from its start or its definition, needs a worker with the feature
+// questions/local.
 func TestThePolicyOfAnotherKind(t *testing.T) {
 	h := facetest.Open(t)
 	for wrong, field := range wrongPolicies {
@@ -77,9 +77,9 @@ func TestThePolicyOfAnotherKind(t *testing.T) {
 	h.Call("POST", "/agent-executions", local+`"approvals":"allow"}`).Want(201, &x)
 }
 
-// TestAnExecutionShowsItsPolicies checks that the response for one execution, of every kind, shows
-// the policies with which the execution was started. They stay the same when the definition
-// changes. Lists do not show them.
+// TestAnExecutionShowsItsPolicies checks that the response for a single execution, of any kind,
+// contains the policies with which it was started, even if the definition has changed since. Lists
+// do not contain them.
 func TestAnExecutionShowsItsPolicies(t *testing.T) {
 	h := facetest.Open(t)
 	var d struct{ ID string }

@@ -52,12 +52,12 @@ type bulkOutput struct {
 	Body     *perdure.BulkAction
 }
 
-// maxFilter is the maximum size in bytes of the JSON of a filter. It equals the limit of a URL,
-// because the list of executions receives the same filter in its URL.
+// maxFilter is the maximum size in bytes of the JSON of a filter. It equals the limit of a URL, in
+// which the list of executions gets the same filter.
 const maxFilter = 16 << 10
 
-// bulkRequest returns the bulk action that a client has requested, after the same checks of the
-// filter as in the list of executions.
+// bulkRequest returns the bulk action that a client has requested, after the checks of the filter
+// that the list of executions also makes.
 func (s *server) bulkRequest(ctx context.Context, org, action string, f listFilter) (r bulk.Request, err error) {
 	if raw, err := json.Marshal(f); err != nil || len(raw) > maxFilter {
 		return r, perdure.FieldErrorf("filter", "has over %d bytes", maxFilter)

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestBulkActions checks the count of the executions that match a bulk action, the action from its
-// creation to its end, and its audit record.
+// TestBulkActions checks a bulk action from its creation to its end, the number of executions that
+// match it, and its audit record.
 func TestBulkActions(t *testing.T) {
 	h := open(t)
 	for i := range 3 {
@@ -50,8 +50,8 @@ func TestBulkActions(t *testing.T) {
 	}
 }
 
-// TestEveryFilterOfABulkActionNarrows checks for each field of the filter that the executions that it
-// excludes do not match.
+// TestEveryFilterOfABulkActionNarrows checks, for each field of the filter, that a bulk action does
+// not match executions that the field excludes.
 func TestEveryFilterOfABulkActionNarrows(t *testing.T) {
 	none := map[string]string{
 		"status": `["RUNNING"]`, "kind": `"other"`, "tag": `"none"`, "agentDefinitionId": `"` + uuid.NewString() + `"`,
@@ -78,7 +78,8 @@ func TestEveryFilterOfABulkActionNarrows(t *testing.T) {
 	}
 }
 
-// TestBulkActionRefusals checks that refusals name the field, and that nothing is stored.
+// TestBulkActionRefusals checks that the error for an invalid request names the field, and that
+// nothing is stored.
 func TestBulkActionRefusals(t *testing.T) {
 	h := open(t)
 	for body, field := range map[string]string{

@@ -86,7 +86,7 @@ func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execu
 
 // inspect waits until the server may load another conversation of a model call. Conversations are
 // large, so only maxInspections of them may be in memory at the same time. The caller must call the
-// function over when it no longer needs the conversation. If ctx ends first, inspect returns the
+// function `over` when the conversation is no longer needed. If ctx ends first, inspect returns the
 // error of ctx.
 func (s *server) inspect(ctx context.Context) (over func(), err error) {
 	select {
@@ -101,8 +101,8 @@ func (s *server) inspect(ctx context.Context) (over func(), err error) {
 // time.
 const maxInspections = 4
 
-// limitedTasks returns a function that reads tasks by calling read. The function fails once the
-// tasks of all its calls together exceed maxCallBytes.
+// limitedTasks returns a function that reads tasks by calling the function `read`. The function
+// fails once the tasks of all its calls together exceed maxCallBytes.
 func limitedTasks(read func(ids []uuid.UUID) ([]*perdure.Task, error)) func(ids ...uuid.UUID) ([]*perdure.Task, error) {
 	bytes := 0
 	return func(ids ...uuid.UUID) ([]*perdure.Task, error) {
@@ -123,7 +123,7 @@ func tooLargeToShow() error {
 	return perdure.Errorf(perdure.PayloadTooLarge, "the conversation of the call has over %d MiB and is not shown", maxCallBytes>>20)
 }
 
-// limited yields the entries of the iterator path. It ends with an error when their contents
+// limited yields the entries of the iterator `path`. It ends with an error if their contents
 // together exceed maxCallBytes.
 func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
@@ -211,9 +211,8 @@ func (c *shownCall) cut() error {
 	return err
 }
 
-// page keeps only one page of the call's messages, from the index in the parameter from on. The
-// page has at most as many messages as the parameter limit says, and ends earlier at a size of
-// about store.PageBytes.
+// page keeps only one page of the call's messages: at most `limit` messages, beginning with the
+// index `from`. The page ends earlier at a size of about store.PageBytes.
 func (c *shownCall) page(from, limit int) error {
 	c.Messages = []shownMessage{}
 	bytes := 0

@@ -108,9 +108,10 @@ func (s *server) listTools(ctx context.Context, in *listInput) (*operation.Body[
 	return pageOf(all, in.PageInput, func(t perdure.ToolInfo) (string, int) { return t.Name, len(t.InputSchema) })
 }
 
-// pageOf returns one page of the items in all. For an item, the function about returns its name,
-// which must be unique in the list, and the size of its contents in bytes. The cursor is the
-// encoded name of the page's last item. A page ends early at a size of about store.PageBytes.
+// pageOf returns one page of the items in the parameter `all`. The function `about` returns the
+// name of an item, which must be unique in the list, and the size of the item's contents in bytes.
+// The cursor is the encoded name of the last item of a page. A page ends early at a size of about
+// store.PageBytes.
 func pageOf[T any](all []T, in operation.PageInput, about func(T) (name string, size int)) (*operation.Body[operation.List[T]], error) {
 	from := 0
 	if in.Cursor != "" {

@@ -25,7 +25,7 @@ var programCatalog = perdure.Catalog{
 	},
 }
 
-// withCatalog configures a server of a program with programCatalog.
+// withCatalog adds programCatalog to the configuration of a server.
 func withCatalog(c *face.Config) { c.Catalog = programCatalog }
 
 func (h *testServer) register(r perdure.Registration) {
@@ -73,8 +73,8 @@ func TestKindsAreThoseThatWorkersRegistered(t *testing.T) {
 	h.Call("GET", "/kinds?type=step", "").Problem(400, perdure.InvalidArgument, "type")
 }
 
-// TestKindsComeInPages checks that pages of seven kinds contain each of the 23 kinds once. The
-// lists of the catalog refuse an invalid cursor.
+// TestKindsComeInPages checks that a list of 23 kinds in pages of seven contains each kind once.
+// The lists of the catalog refuse an invalid cursor.
 func TestKindsComeInPages(t *testing.T) {
 	h := open(t)
 	var tasks []perdure.KindSpec
@@ -111,7 +111,7 @@ func TestKindsComeInPages(t *testing.T) {
 }
 
 // TestProvidersAreThoseOfProgramAndWorkers checks that /providers lists the program's providers and
-// those that only workers have registered. It reports which of them have a worker.
+// those that only workers have registered. The list reports which of them have a worker.
 func TestProvidersAreThoseOfProgramAndWorkers(t *testing.T) {
 	h := open(t, withCatalog)
 	h.register(perdure.Registration{Agents: []perdure.KindSpec{{Kind: "other", Providers: []string{"own"}}}})

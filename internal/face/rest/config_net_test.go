@@ -11,8 +11,8 @@ import (
 // wrongNets are invalid values of config.net, each as JSON.
 var wrongNets = []string{`"lan"`, `"Open"`, `"none "`, `1`, `true`, `["none"]`, `{}`}
 
-// TestTheNetworkOfAStart checks that a start accepts only the defined values of config.net. Another
-// value is refused with the name of the field, and starts nothing.
+// TestTheNetworkOfAStart checks that a start accepts only the defined values of config.net. The
+// error for another value names the field, and no execution is started.
 func TestTheNetworkOfAStart(t *testing.T) {
 	h := facetest.Open(t)
 	for _, wrong := range wrongNets {
@@ -37,8 +37,8 @@ func netOf(h *facetest.Server, members string) string {
 	return x.Input.Config.Net
 }
 
-// TestTheNetworkOfADefinition checks that a definition's network is checked when it is created and
-// when it is changed. A refused change leaves it unchanged.
+// TestTheNetworkOfADefinition checks that the network setting of a definition is checked when the
+// definition is created or changed. After a refused change, the definition is unchanged.
 func TestTheNetworkOfADefinition(t *testing.T) {
 	h := facetest.Open(t)
 	body := func(net string) string { return `{"name":"d",` + facetest.Models + `,"config":{"net":` + net + `}}` }

@@ -26,9 +26,8 @@ type uploadReply struct {
 
 const contentPath = "/agent-executions/{id}/content"
 
-// contentRoute registers the route for uploads of content. The route does not use huma, which
-// reads whole bodies into memory, because an upload is streamed into the store. The OpenAPI
-// document describes the route nevertheless.
+// contentRoute registers the route for uploads of content. The route does not use huma, which reads
+// complete bodies into memory. It is added to the OpenAPI document separately.
 func (s *server) contentRoute() {
 	s.Handle(front.Route{Pattern: "PUT " + front.OrgPath + contentPath, Access: front.Client, Upload: true}, s.putContent)
 	s.Describe(&huma.Operation{

@@ -70,9 +70,9 @@ func (s *server) content(ctx context.Context, in *contentInput) (*huma.StreamRes
 	}}, nil
 }
 
-// send sends a content as the response body. If the content has fewer or more bytes than length,
-// send resets the connection, so that the client does not mistake the received bytes for the
-// whole content.
+// send sends a content as the response body. If it does not have exactly `length` bytes, send
+// resets the connection, so that the client does not take the received bytes for the complete
+// content.
 func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	r, w := humago.Unwrap(hc)
 	h := w.Header()
@@ -102,9 +102,9 @@ func (p deadlineWriter) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// The functions named show... (showExecution, showEntries and so on) complete objects before a
-// response sends them. They load contents that are stored outside the objects' rows. If a content
-// is not loaded, they set its length and hash instead.
+// The functions show... (showExecution, showEntries and so on) complete objects before they are
+// sent. They load contents that are not in the objects' rows. If a content is not loaded, the
+// object gets its length and hash instead.
 
 func shown(place *json.RawMessage, ref *perdure.BlobRef, bytes *int64, sum *string) homes.Field {
 	return homes.Field{Place: place, Ref: ref, Bytes: bytes, Sum: sum}
@@ -134,8 +134,8 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 	return nil
 }
 
-// folded reports whether a blob was written while its execution was LOCAL. If such a blob contains
-// the content of an entry, it also contains the entry's metadata.
+// folded reports whether a blob was written while its execution was LOCAL. Such a blob of an entry
+// contains the entry's metadata together with the content.
 func folded(x *perdure.Execution, ref *perdure.BlobRef) bool {
 	return ref.ID == perdure.ContentID(x.ID, ref.SHA256)
 }
@@ -157,8 +157,8 @@ func (s *server) showTasks(ctx context.Context, x *perdure.Execution, tasks []*p
 	return s.Engine.Homes().Fill(ctx, x, all)
 }
 
-// showSignals completes signals before they are sent. The server stores the value of a signal to a
-// LOCAL execution only until the signal is consumed. It shows the value to no client.
+// showSignals completes signals before they are sent. It does not show the values of signals to
+// LOCAL executions, which the server stores only until the signals are consumed.
 func (s *server) showSignals(ctx context.Context, x *perdure.Execution, signals []*perdure.Signal) error {
 	all := make([]homes.Field, len(signals))
 	for i, signal := range signals {

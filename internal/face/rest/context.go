@@ -35,8 +35,8 @@ func (s *server) compact(ctx context.Context, in *compactInput) (*operation.Body
 	return operation.BodyOf(reply), nil
 }
 
-// contextPage is a page of the context of an execution: of the messages that the next model call
-// will send.
+// contextPage is a page of the context of an execution, which is the list of the messages that the
+// next model call will send.
 type contextPage struct {
 	LeafEntryID *uuid.UUID         `json:"leafEntryId" doc:"The end of the path that the context is built from; null if there is no entry yet."`
 	Compaction  *contextCompaction `json:"compaction" doc:"The newest compaction of the path, or null."`
@@ -107,8 +107,8 @@ const cursorSeparator = "."
 
 func noCursor() error { return perdure.FieldErrorf("cursor", "is not one of this list") }
 
-// contextCursor returns the leaf of the conversation that is being paged, and the last entry of the
-// previous page.
+// contextCursor parses a cursor of the context. It returns the leaf of the conversation, and the
+// last entry of the previous page. Without a cursor, the leaf is the current one.
 func contextCursor(x *perdure.Execution, cursor string) (leaf, after *uuid.UUID, err error) {
 	if cursor == "" {
 		return x.Leaf, nil, nil
@@ -122,8 +122,8 @@ func contextCursor(x *perdure.Execution, cursor string) (leaf, after *uuid.UUID,
 	return &path, &last, nil
 }
 
-// contextOf returns the context of the conversation that ends at the leaf. Its entries have no
-// content, and only the newest compaction has metadata.
+// contextOf returns the entries of the context of the conversation that ends at the leaf, without
+// their contents. Only the newest compaction has metadata.
 func (s *server) contextOf(ctx context.Context, x *perdure.Execution, leaf uuid.UUID, continued bool) (perdure.Context, error) {
 	var path []perdure.Entry
 	newest := -1
@@ -186,7 +186,8 @@ func (s *server) shownCompaction(ctx context.Context, x *perdure.Execution, e pe
 	return &contextCompaction{Entry: shown[0], Record: record}, nil
 }
 
-// contextEntries returns as many of the context's entries as fit on a page, with their contents.
+// contextEntries returns the entries of the next page of the context, with their contents. The size
+// of the page is limited.
 func (s *server) contextEntries(ctx context.Context, x *perdure.Execution, seen []perdure.ContextEntry) ([]contextEntry, error) {
 	page := make([]contextEntry, 0, len(seen))
 	ids := make([]uuid.UUID, len(seen))
@@ -200,7 +201,7 @@ func (s *server) contextEntries(ctx context.Context, x *perdure.Execution, seen 
 	return page, err
 }
 
-// entriesOf reads entries by their ids, as many as fit on a page of a list.
+// entriesOf reads entries by their ids, at most as many as the size limit of a page allows.
 func (s *server) entriesOf(ctx context.Context, x *perdure.Execution, ids []uuid.UUID) ([]perdure.Entry, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -112,8 +112,8 @@ func (s *server) createDefinition(ctx context.Context, in *createDefinitionInput
 	return out, nil
 }
 
-// namesTried is the number of slugs that are tried by counting up (name-2, name-3 ...). After them,
-// a random suffix is used.
+// namesTried is the number of slugs that are tried with a number at the end (name-2, name-3 ...),
+// before a random suffix is used.
 const namesTried = 9
 
 // storeDefinition stores a definition. A definition without a slug gets an unused slug that is
@@ -207,7 +207,7 @@ func (s *server) putDefinition(ctx context.Context, in *putDefinitionInput) (*de
 }
 
 // versionOf parses the value of an If-Match header: a version, which may be quoted like an ETag.
-// An empty header, or the value *, gives 0, which means any version.
+// For an empty header, or the value *, the result is 0, which means any version.
 func versionOf(match string) (int64, error) {
 	match = strings.Trim(strings.TrimPrefix(strings.TrimSpace(match), "W/"), `"`)
 	if match == "" || match == "*" {

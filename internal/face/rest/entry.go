@@ -55,8 +55,8 @@ func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResp
 	}}, nil
 }
 
-// around returns the JSON of an entry in two parts: the part before the value of the content, and
-// the part after it.
+// around returns the JSON of an entry without the value of the content, in two parts: the JSON
+// before that value, and the JSON after it.
 func around(e perdure.Entry) (before, after []byte, err error) {
 	var raw bytes.Buffer
 	out := json.NewEncoder(&raw)
@@ -65,16 +65,16 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	if err := out.Encode(e); err != nil {
 		return nil, nil, &perdure.Error{Code: perdure.Internal, Message: "entry " + e.ID.String() + " does not encode", Err: err}
 	}
-	// The first "content": in the JSON is the name of the entry's content. The JSON before it has
-	// only ids and names, in which quotes are escaped.
+	// The first occurrence of "content": is the member of the entry. Before it, the JSON has only
+	// ids and names, in which quotes are escaped.
 	const member = `"content":`
 	before, after, _ = bytes.Cut(raw.Bytes(), []byte(member+"null"))
 	return append(bytes.Clone(before), member...), after, nil
 }
 
-// wholeContent opens an entry's content. If the stored content also contains the entry's metadata,
-// wholeContent moves the metadata to the entry. If only the execution's worker stores the content,
-// it is loaded from the worker, or marked as missing, as in a list of entries.
+// wholeContent opens an entry's content. Metadata in the stored content is moved to the entry. A
+// content that only the execution's worker stores is loaded from the worker, or marked as missing,
+// as in a list of entries.
 func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perdure.Entry) (io.ReadCloser, error) {
 	if e.Blob != nil && e.Blob.Length > perdure.ShownLimit {
 		content, err := s.Engine.Homes().OpenContent(ctx, x, *e.Blob)
@@ -99,8 +99,8 @@ func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perd
 	return io.NopCloser(bytes.NewReader(e.Content)), nil
 }
 
-// unfolded returns the content of an entry without the metadata, which it moves to the entry. Only
-// content that was written while its execution was LOCAL contains metadata.
+// unfolded returns the content of an entry without the metadata, which it moves to the entry. The
+// content contains metadata only if it was written while the execution was LOCAL.
 func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io.ReadCloser, error) {
 	if !folded(x, e.Blob) {
 		return content, nil
@@ -113,13 +113,13 @@ func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io
 	return readCloser{rest, content}, nil
 }
 
-// readCloser reads from one stream and closes another: the stream from which the first was made.
+// readCloser reads from one stream and closes another one, from which the first was made.
 type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// pass sends a response body while it reads the content. If the read fails, pass resets the
+// pass sends `answer` as the response body while it reads it. If a read fails, pass resets the
 // connection.
 func (s *server) pass(hc huma.Context, answer io.Reader) {
 	r, w := humago.Unwrap(hc)
