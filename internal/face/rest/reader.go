@@ -18,8 +18,8 @@ type reader interface {
 	AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error)
 }
 
-// read returns a reader that does not load contents that are stored in blobs. Small ones are loaded
-// when they are shown. The server never loads a large content as a whole.
+// read returns a reader that does not load contents that are stored in blobs. Their readers load
+// small contents when a response shows them, and large contents only in pieces.
 func (s *server) read() reader { return s.Engine.Read().Lazy() }
 
 // readWhole returns a reader that also loads contents that are stored in blobs.
