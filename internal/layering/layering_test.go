@@ -234,7 +234,7 @@ var barred = map[string][]string{
 	"llm":                           {prometheus, otelSDK},
 	"client":                        {prometheus, otelSDK},
 	"internal/store":                {prometheus, otelSDK},
-	// Only the programs below cmd decide which spans are sent, and where.
+	// Only the programs below cmd decide which trace spans are sent, and where.
 	"server":              {otelSDK},
 	"internal/face/front": {prometheus, otelSDK},
 	"internal/face/grpc":  {prometheus, otelSDK},

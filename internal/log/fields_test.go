@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzSplitIsDecoded checks that split returns the same members as decoded for every JSON text that
-// it accepts.
+// split accepts.
 func FuzzSplitIsDecoded(f *testing.F) {
 	for _, text := range []string{
 		`{"b":1,"a":"x\"y\\","c":{"d":[1,"}",{}]}}`, `{"a":1,"a":2}`, `{"a": 1}`, `{}`, `{"\u0061":1}`, `{"é":"ö"}`, `{"a":"\\"}`,

@@ -7,7 +7,8 @@ import "bytes"
 const HardLimit = 64 << 10
 
 // Part is a piece of rendered text. A part that is not final is replaced by the next part with the
-// same seq and number. The final parts depend only on the text, not on its division into chunks.
+// same seq and number. The final parts depend only on the text, not on how it was divided into
+// chunks.
 type Part struct {
 	Seq    int64  `json:"seq"`  // seq of the first chunk in the part
 	Number int    `json:"part"` // number of the part among those with the same seq, from 0
@@ -15,7 +16,7 @@ type Part struct {
 	Final  bool   `json:"final"`
 	// Source is the markdown source of the part, for other renderings.
 	Source string `json:"-"`
-	// Plain reports whether the part exceeds the limits of rendering, so that HTML contains its
+	// Plain reports whether the source exceeds the limits of rendering. HTML then contains the
 	// escaped source.
 	Plain bool `json:"-"`
 }
@@ -45,7 +46,7 @@ func NewBuffer(emit func(Part)) *Buffer {
 }
 
 // Write adds a chunk of the event with the seq. It emits blocks that have ended as final parts. The
-// method Show emits the text of the open block.
+// open block is emitted by Show.
 func (b *Buffer) Write(seq int64, chunk string) {
 	if chunk == "" {
 		return
@@ -54,8 +55,8 @@ func (b *Buffer) Write(seq int64, chunk string) {
 		b.marks = append(b.marks, mark{len(b.pending), seq})
 	}
 	for chunk != "" {
-		// Take at most one byte over the limit. The text is then cut at the same places, regardless
-		// of the length of the chunks.
+		// Take at most one byte over the limit, so that the text is cut at the same places however
+		// long the chunks are.
 		n := min(len(chunk), HardLimit+1-len(b.pending))
 		b.pending = append(b.pending, chunk[:n]...)
 		chunk = chunk[n:]
@@ -67,7 +68,7 @@ func (b *Buffer) Write(seq int64, chunk string) {
 	}
 }
 
-// keepMark adds the mark of the current event if a cut at the end of pending has removed it.
+// keepMark adds a mark for the seq if all pending text was just emitted.
 func (b *Buffer) keepMark(seq int64) {
 	if len(b.marks) == 0 {
 		b.marks = []mark{{0, seq}}
