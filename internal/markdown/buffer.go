@@ -105,8 +105,8 @@ func (b *Buffer) line(n int) {
 	}
 }
 
-// cut emits the first n pending bytes as a final part. The parameter next is the state of the
-// scanner after these bytes.
+// cut emits the first n pending bytes as a final part. `next` is the state of the scanner after
+// these bytes.
 func (b *Buffer) cut(n int, next scanner) {
 	b.finish(n)
 	next.asks = 0
@@ -114,8 +114,9 @@ func (b *Buffer) cut(n int, next scanner) {
 	b.scanned = 0
 }
 
-// endsByNextLetter reports whether an incomplete line already shows that the block before it has
-// ended. It does if the line begins with a letter, and a blank line follows the list or code block.
+// endsByNextLetter reports whether an incomplete line already ends the block before it. It does if
+// that block is a list or indented code, a blank line follows the block, and the incomplete line
+// begins with a letter.
 func (b *Buffer) endsByNextLetter() bool {
 	if b.scanned == 0 || b.scanned == len(b.pending) || !b.scan.blank || !isLetter(b.pending[b.scanned]) {
 		return false
@@ -125,9 +126,9 @@ func (b *Buffer) endsByNextLetter() bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// find asks goldmark for the start of the last block while the scanner does not know the kind of
-// the block. It asks only when the text has doubled, so that the total cost is that of about two
-// parses.
+// find asks goldmark (the markdown parser) where the last block begins, while the scanner does not
+// know the kind of the block. It asks only when the pending text has doubled, so that all questions
+// together cost about two parses of the text.
 func (b *Buffer) find() {
 	if b.again == 0 {
 		b.again = 2 * b.scanned
@@ -141,8 +142,8 @@ func (b *Buffer) find() {
 	}
 }
 
-// overflow cuts a block that is too long: at the end of a line if possible, otherwise between two
-// characters.
+// overflow cuts pending text that is too long: where a block begins, at the end of a line, or
+// otherwise between two characters.
 func (b *Buffer) overflow() {
 	if at := lastStart(b.pending[:b.scanned]); at > 0 && b.scan.kind == lost {
 		b.cut(at, scanner{})
@@ -163,8 +164,8 @@ func hardCut(pending []byte) int {
 	return at
 }
 
-// finish emits the first n pending bytes as a final part, unless they are blank. It does so even if
-// the HTML is empty, because the numbers of parts must depend only on the text.
+// finish emits the first n pending bytes as a final part, unless they are blank. The part is
+// emitted even if its HTML is empty, because the numbers of parts must depend only on the text.
 func (b *Buffer) finish(n int) {
 	source := b.pending[:n]
 	if len(b.pending) > 0 && !isAllBlank(source) {
@@ -193,10 +194,9 @@ func (b *Buffer) dropMarks(n int) {
 	}
 }
 
-// Show emits the pending text as a provisional part if it has grown enough since the last
-// provisional part. A short text is emitted after any growth, a long text only after growth by a
-// 16th. The total length of the provisional parts is therefore proportional to the length of the
-// block.
+// Show emits the pending text as a part that is not final, if the text has grown enough since the
+// last such part: by any amount if it is short, otherwise by a 16th. The total length of these
+// parts is therefore proportional to the length of the block.
 func (b *Buffer) Show() {
 	grown := len(b.pending) - b.shown
 	if grown == 0 || b.shown > showAll && grown < len(b.pending)/16 {
@@ -224,7 +224,7 @@ func (b *Buffer) Flush() {
 	}
 }
 
-// SafeFlush calls Flush, unless Flush would end a block or open formatting too early. It reports
+// SafeFlush calls Flush if the pending text is not inside a block or open formatting. It reports
 // whether it called Flush.
 func (b *Buffer) SafeFlush() bool {
 	if b.InBlock() || unmatched(b.pending) {
@@ -235,7 +235,7 @@ func (b *Buffer) SafeFlush() bool {
 }
 
 // InBlock reports whether the text ends inside a list, table or code block, or in a line that may
-// begin one. Nothing may be inserted there.
+// begin one. No other event may be inserted there.
 func (b *Buffer) InBlock() bool {
 	line := b.pending[b.scanned:]
 	if len(line) == 0 {
@@ -265,8 +265,7 @@ func startsRow(line []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("|"))
 }
 
-// mayOpen reports whether an incomplete line contains only characters with which a list, table or
-// fence may begin.
+// mayOpen reports whether an incomplete line may be the start of a list, table or fence.
 func mayOpen(line []byte) bool {
 	return len(line) < 12 && len(bytes.Trim(line, " `~*+-|0123456789.)")) == 0
 }

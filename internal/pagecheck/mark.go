@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Mark is a small file next to a database. It exists while a process has the database open for
-// writing. If that process does not close the database normally, the mark remains until the
-// database has passed a check.
+// Mark is a small file next to a database that exists while a process has the database open for
+// writing. If the process ends without closing the database, the mark remains until the database
+// has passed a check.
 type Mark struct{ Path string }
 
 // MarkOf returns the mark of the database at path.
