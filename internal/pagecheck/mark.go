@@ -49,8 +49,8 @@ func (m Mark) Write(state State) error {
 	return disk.WriteFile(m.Path, []byte(stateWords[state]+"\n"))
 }
 
-// Remove removes the mark after a normal close. After a power failure the mark may exist again,
-// which costs only a check.
+// Remove removes the mark after a normal close. If a power failure brings the mark back, the
+// database is only checked once more.
 func (m Mark) Remove() error {
 	if err := os.Remove(m.Path); !errors.Is(err, fs.ErrNotExist) {
 		return err
