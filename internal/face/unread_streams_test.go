@@ -133,8 +133,8 @@ func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
 	lazy.givenUp()
 }
 
-// TestWebSocketOfAClientThatVanishes checks that the WebSocket handler of a client that no longer
-// answers pings returns. Another client of the same log receives all events.
+// TestWebSocketOfAClientThatVanishes checks that the handler of a WebSocket returns if its client
+// no longer answers pings. Another client of the same log receives all events.
 func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t, writeSoon, pingSoon)
@@ -157,9 +157,9 @@ func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	<-gone
 }
 
-// TestStreamsOfAnOrgAreCounted checks the limit of an org's durable streams. It counts the streams
-// of all keys of the org, and the error names the flag that sets it. After a stream is deleted, a
-// new one can be created.
+// TestStreamsOfAnOrgAreCounted checks the limit of an org's durable streams. The limit counts the
+// streams of all keys of the org, and the error names the flag that sets the limit. After a stream
+// is deleted, a new one can be created.
 func TestStreamsOfAnOrgAreCounted(t *testing.T) {
 	h := open(t, func(c *streamsConfig) { c.StreamsPerOrg = 1 })
 	h.Call("PUT", "./v1/stream/one", "").Want(201, nil)

@@ -54,11 +54,11 @@ func (s *Share) uses(a *account, change int) {
 }
 
 // active reports whether the org gets a part of the processors. An org is active while it has
-// visits, and for a second (lately) after its last visit or charge.
+// visits, and for a second (`lately`) after its last visit or charge.
 func (a *account) active(now time.Time) bool { return a.users > 0 || now.Sub(a.asked) < lately }
 
 // balance returns the org's budget at the time `now`. In each second, the budget grows by `rate`
-// seconds, up to the maximum burst.
+// seconds, up to the maximum `burst`.
 func (a *account) balance(now time.Time, rate float64) time.Duration {
 	a.left = min(burst, a.left+time.Duration(rate*float64(now.Sub(a.since))))
 	a.since = now
@@ -66,7 +66,7 @@ func (a *account) balance(now time.Time, rate float64) time.Duration {
 }
 
 // until returns how long to wait before the org's budget is examined again: until it is positive,
-// but at most for the interval look.
+// but at most for the interval `look`.
 func (a *account) until(rate float64) time.Duration {
 	need := time.Duration(float64(1-a.left) / rate)
 	return max(time.Millisecond, min(need, look))
@@ -81,7 +81,7 @@ func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
 	}
 }
 
-// compute computes the rate at which budgets grow, at most once in the interval look. It also
+// compute computes the rate at which budgets grow, at most once in the interval `look`. It also
 // deletes the account of each idle org whose budget is full; a new account would be equal.
 func (s *Share) compute(now time.Time) {
 	passed := now.Sub(s.rated)
@@ -121,7 +121,7 @@ const (
 	// slower is the factor by which the growth rate of the budgets falls if goroutines wait for a
 	// processor.
 	slower = 0.7
-	// faster is the increase of the growth rate if they do not wait, as a fraction of all
+	// faster is the increase of the growth rate if no goroutines wait, as a fraction of all
 	// processors.
 	faster = 1.0 / 40
 )

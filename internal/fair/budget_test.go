@@ -177,8 +177,9 @@ func TestUnderPressureOrgsHaveEqualParts(t *testing.T) {
 	})
 }
 
-// TestPressureIsThatOfTheLastLook checks the result of look. It is true if, since the last call,
-// more than 1 % of the goroutines that waited for a processor waited for at least a millisecond.
+// TestPressureIsThatOfTheLastLook checks the result of the method look. It is true if, since the
+// last call, more than 1 % of the goroutines that waited for a processor waited for at least a
+// millisecond.
 func TestPressureIsThatOfTheLastLook(t *testing.T) {
 	h := &metrics.Float64Histogram{Buckets: []float64{math.Inf(-1), 0, 0.0005, 0.001, 0.1, math.Inf(1)}, Counts: make([]uint64, 5)}
 	var p pressure
@@ -458,7 +459,7 @@ func TestRandomVisits(t *testing.T) {
 	}
 }
 
-// visits makes one request of the org. The request computes for a random time of at most longest,
+// visits makes one request of the org. The request computes for a random time of at most `longest`,
 // and may then wait, panic or be cancelled. After each computation, the function `computed` is
 // called with its duration.
 func visits(ctx context.Context, s *Share, org string, random *rand.Rand, longest time.Duration, computed func(time.Duration)) {

@@ -17,7 +17,7 @@ type pressure struct {
 }
 
 // high reports whether more than 1 % of the goroutines that got a processor since the last call of
-// high had waited for at least the duration late.
+// high had waited for at least the duration `late`.
 func (p *pressure) high() bool {
 	p.sample[0].Name = "/sched/latencies:seconds"
 	metrics.Read(p.sample[:])

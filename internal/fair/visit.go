@@ -131,7 +131,7 @@ func (v *Visit) move(from, to state) bool {
 }
 
 // leave releases the visit's place and sets the visit's state. It reports whether the visit had a
-// place. A visit without a place keeps its state, except that it can become over.
+// place. A visit without a place keeps its state, except that it can change to `over`.
 func (v *Visit) leave(to state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -169,7 +169,8 @@ func (v *Visit) Charge(cost time.Duration) {
 	v.share.charge(v.share.asks(v.org, now), cost, now)
 }
 
-// Charge subtracts a cost from the budget of the org whose visit ctx contains, if any.
+// Charge subtracts a cost from the budget of the org to which the visit in ctx belongs. Without a
+// visit in ctx it does nothing.
 func Charge(ctx context.Context, cost time.Duration) { of(ctx).Charge(cost) }
 
 // Wait releases the place of the context's visit while the caller waits for something other than

@@ -78,9 +78,9 @@ func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (se
 	return a, nil
 }
 
-// endsOf returns for each block the position at which a reader resumes that has received the
-// snapshots up to this one. From there the reader receives the later blocks of the slice from their
-// first chunk, and everything after `pos`. The last element of the result is `pos` itself.
+// endsOf returns a position for each block: where a reader resumes after it has received the
+// snapshots up to this block. From there the reader receives the later blocks of the slice from
+// their first chunk, and everything after `pos`. The last element of the result is `pos` itself.
 func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 	ends := make([]int64, len(blocks)+1)
 	ends[len(blocks)] = pos

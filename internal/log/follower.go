@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// These are the maximum numbers of the items in a follower's ring and of their bytes. The ring
-	// contains the newest items of a log. A reader that needs older items reads the store.
+	// ringItems is the maximum number of items in a follower's ring, and ringBytes of their bytes.
+	// The ring contains the newest items of a log. A reader that needs older items reads the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
 	// patience is the number of consecutive failed reads of the store after which the readers get
@@ -131,11 +131,11 @@ func (l *Log) advance(f *follower) {
 	}
 }
 
-// Grown passes records that this process has committed to the readers of the log, so that they need
-// not read them from the store. If Grown returns false, it has passed none, and the caller must
-// send a hint. That happens if the records do not directly follow those that the readers have, if a
-// read of the store is in progress or has failed, or if a record is damaged. If the log has no
-// readers, Grown does nothing and returns true.
+// Grown takes records that this process has committed, and passes them to the readers of the log,
+// who then need not read them from the store. If Grown returns false, it has passed none, and the
+// caller must send a hint. That happens if the records do not directly follow those that the
+// readers have, if a read of the store is in progress or has failed, or if a record is damaged. If
+// the log has no readers, Grown does nothing and returns true.
 func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
 	l.mu.Lock()
 	f := l.followers[execution]

@@ -133,8 +133,8 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the request writes the items later, when it has no place
-	// If the read has missed a record, the follower closes this channel, because it returned the
-	// channel before the read. The reader then reads again.
+	// If the read of the store has missed a record, the follower closes the channel seen.changed,
+	// because it has returned that channel before the read. The reader then reads again.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 

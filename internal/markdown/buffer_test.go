@@ -107,8 +107,9 @@ func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 	}
 }
 
-// TestAnyTwoExamplesRenderAsTheWhole checks the same for two texts in a row, with no, one or two
-// line breaks between them.
+// TestAnyTwoExamplesRenderAsTheWhole checks that the final parts of two texts in a row,
+// concatenated, equal the rendering of both together. There are no, one or two line breaks between
+// the texts.
 func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	t.Parallel()
 	all := specExamples(t)

@@ -49,8 +49,8 @@ func (s *StreamBuffer[T]) open(key int64) *streamText {
 	return t
 }
 
-// emit calls the function for parts, and then emits the events that waited for the end of the
-// part's block.
+// emit calls the function `part`, and then emits the events that waited for the end of the part's
+// block.
 func (s *StreamBuffer[T]) emit(key int64, p Part) {
 	s.part(key, p)
 	if p.Final && len(s.texts) == 1 {

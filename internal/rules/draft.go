@@ -10,7 +10,7 @@ import (
 )
 
 // draft collects the changes that a function of this package makes to an execution and its log,
-// until done returns them.
+// until the method done returns them.
 type draft struct {
 	s      *store.State
 	cfg    Config

@@ -18,15 +18,16 @@ type NewVote struct {
 	// DetailsSHA256 is the hash of the details that the voter has seen; nil if the request has no
 	// hash.
 	DetailsSHA256 *perdure.Hash
+	// Misfit, if set, is the error of a value that does not fit the schema or the choices of the
+	// question.
+	Misfit error
 	// Unread, if set, is the error of a failed read of the question's content from the worker of a
 	// LOCAL execution. The question can then only be denied.
-	Misfit error
+	Unread error
 	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that
 	// the voter has seen. The call then cannot be approved.
-	Unread error
-	// Link, if set, is the SHA-256 of the token in the link through which the voter votes.
 	OtherDetails error
-	// Link, if set, is the SHA-256 of the token of the link with which the key votes.
+	// Link, if set, is the SHA-256 of the token in the link through which the voter votes.
 	Link *perdure.Hash
 	// Edit, if set, changes the details of the question.
 	Edit *Edit

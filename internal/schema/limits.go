@@ -46,8 +46,8 @@ const (
 // LimitError names the limit that a schema or a value exceeds.
 type LimitError struct {
 	What string
-	// Got is the size of the schema or the value, and Max is the limit. Got is 0 if the size was
-	// not counted beyond the limit.
+	// Got is the size of the schema or the value, and Max is the limit. Got is 0 if the count
+	// stopped at the limit.
 	Got, Max int
 }
 

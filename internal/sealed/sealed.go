@@ -50,7 +50,7 @@ func New(secret []byte, org, purpose string) (*Box, error) {
 	if len(secret) < MinSecret {
 		return nil, errors.New("the secret has under 32 bytes")
 	}
-	// Different pairs of purpose and org have different texts as the parameter info of HKDF,
+	// Different pairs of purpose and org have different texts as the parameter `info` of HKDF,
 	// because the purpose is a constant without a zero byte.
 	keys, err := hkdf.Key(sha256.New, secret, nil, "perdure sealed\x00"+purpose+"\x00"+org, 64)
 	if err != nil {

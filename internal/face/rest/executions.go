@@ -76,8 +76,8 @@ func (s *server) executionRoutes() {
 	s.contentRoute()
 }
 
-// alsoUnchanged documents the status 200, which cancelling an execution that has already ended
-// returns.
+// alsoUnchanged adds to an operation's document the response 200, for an execution that has already
+// ended.
 func alsoUnchanged(op *operation.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "It has ended already and stays as it is",

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAWaitForInspectionsEndsWithItsRequest checks that a request that waits until it may load the
-// conversation of a model call ends when its client disconnects.
+// TestAWaitForInspectionsEndsWithItsRequest checks a request that has to wait before it loads the
+// conversation of a model call. The wait ends when the client disconnects.
 func TestAWaitForInspectionsEndsWithItsRequest(t *testing.T) {
 	s := &server{inspections: make(chan struct{}, 1)}
 	over, err := s.inspect(t.Context())

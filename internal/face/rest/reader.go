@@ -18,8 +18,8 @@ type reader interface {
 	AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error)
 }
 
-// read returns a reader that does not load contents that are stored in blobs. Their readers load
-// small contents when a response shows them, and large contents only in pieces.
+// read returns a reader that does not load contents that are stored in blobs. The operations load
+// such a content when they return it: a small one as a whole, a large one in pieces.
 func (s *server) read() reader { return s.Engine.Read().Lazy() }
 
 // readWhole returns a reader that also loads contents that are stored in blobs.

@@ -66,7 +66,7 @@ func (v *htmlView) begin() {
 func (v *htmlView) emit(i eventlog.Item) { v.out = append(v.out, i) }
 
 // resume returns the position from which the view must read the log to continue a stream from a
-// cursor. If a text block is open at the cursor, it is the start of that block.
+// cursor. If a text block is open at the cursor, the result is the start of that block.
 func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.From) (eventlog.From, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil || c == (perdure.Cursor{}) {

@@ -10,8 +10,8 @@ type cursorTracker struct {
 }
 
 // before returns the cursor directly before the cursor of a new item of the log. It must be called
-// for each item. If positions were skipped, before reads the cursor from the log; but if `needed`
-// is false, it returns the zero cursor instead.
+// for each item. If positions were skipped, it reads the cursor from the log; but if `needed` is
+// false, it returns the zero cursor instead.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

@@ -33,8 +33,8 @@ func finished(t *testing.T, open opentest.Reopener) (*deployment, uuid.UUID) {
 	return h, id
 }
 
-// CutAndResume checks for every projection that a reading of an ended run that is cut and then
-// resumed has the same content as an uninterrupted reading. The reading is resumed on another
+// CutAndResume reads the log of an ended run in every projection. It checks that a reading that is
+// cut and resumed has the same content as an uninterrupted one. The reading is resumed on another
 // server over the same store. There is one cut after every event. On PostgreSQL, where reads are
 // slower, there is a cut only after every seventh event, from a random start.
 func CutAndResume(t *testing.T, open opentest.Reopener) {

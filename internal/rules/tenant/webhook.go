@@ -105,7 +105,7 @@ func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, err
 }
 
 // DisableOverdue disables a webhook that has too many waiting deliveries; the deliveries become
-// dead. The result in Decision.Value is the webhook's new row. If the webhook has no longer too
+// dead. The result in Decision.Value is the webhook's new row. If the webhook no longer has too
 // many, or is already disabled, the changes are nil.
 func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {

@@ -26,7 +26,7 @@ const (
 	// other orgs do not wait long for the running batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
-	// In a plain queue, plainCommands replaces batchCommands, and plainShare replaces laneShare.
+	// plainCommands replaces batchCommands in a plain queue, and plainShare replaces laneShare.
 	// Each command of a batch then needs its own transaction, and an urgent command waits for the
 	// whole batch, so batches must be small.
 	plainCommands = 8
