@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// everyByte reports whether the connection is cut at every byte of a log. Otherwise it is cut at
-// fewCuts random bytes.
+// everyByte reports whether the tests cut the connection at every byte of a log. Otherwise they cut
+// it at a few random bytes.
 func everyByte() bool { return os.Getenv("PERDURE_LOG_CUTS") == "all" }
 
-// fewCuts is the number of random bytes at which the reading of a log is cut.
+// fewCuts is the number of random bytes of a log at which the connection is cut.
 const fewCuts = 5
 
 // cutChance returns the random source that chooses the cuts.
@@ -37,7 +37,8 @@ func cutChance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// cutsOf returns the byte offsets at which a response of that many bytes is cut.
+// cutsOf returns the byte offsets at which a response of that many bytes is cut: all, or as many
+// random ones as `few` says.
 func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 	var cuts []int64
 	if everyByte() {
@@ -54,8 +55,8 @@ func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 
 func (h *testServer) address() string { return strings.TrimPrefix(h.URL, "http://") }
 
-// whole lets the stranger read a log without a cut. It returns the number of bytes that the
-// stranger received.
+// whole reads a log with the test's client without a cut, and checks its copy. It returns the
+// number of bytes that the client received.
 func (s *stranger) whole(h *testServer, id uuid.UUID, w way, want heldLog, resets int) int64 {
 	s.t.Helper()
 	s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
@@ -65,8 +66,8 @@ func (s *stranger) whole(h *testServer, id uuid.UUID, w way, want heldLog, reset
 	return s.proxy.given()
 }
 
-// cutOff lets the stranger read a log. The parameter at is the number of bytes after which the first
-// connection is cut. The second is cut after a random number of bytes, and the third never.
+// cutOff reads a log with the test's client over three connections. The first is cut after `at`
+// bytes, the second after a random number of bytes, and the third not at all.
 func (s *stranger) cutOff(h *testServer, id uuid.UUID, w way, at int64, chance *rand.Rand) answer {
 	s.t.Helper()
 	second := chance.Int64N(2*at + 500)
@@ -75,8 +76,7 @@ func (s *stranger) cutOff(h *testServer, id uuid.UUID, w way, at int64, chance *
 }
 
 // TestAStrangerReadsEveryLog checks that a client that is written only from the documentation
-// builds the log as it is stored. Its copy is the same if the connection is cut, at random bytes or
-// at every byte.
+// builds an exact copy of each log, even if its connection is cut at random bytes or at every byte.
 func TestAStrangerReadsEveryLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -102,7 +102,7 @@ func TestAStrangerReadsEveryLog(t *testing.T) {
 }
 
 // TestAStrangerReadsALogThatGrows checks that a client whose connection is cut repeatedly while the
-// log grows ends with the whole log.
+// log grows has the whole log at the end.
 func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -136,8 +136,8 @@ func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	}
 }
 
-// TestAStrangerReadsAPrunedLog checks that a client of a pruned log gets one reset, and builds the
-// rest of the log.
+// TestAStrangerReadsAPrunedLog checks that a client of a pruned log gets one reset, and builds a
+// copy of the remaining log.
 func TestAStrangerReadsAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -154,8 +154,8 @@ func TestAStrangerReadsAPrunedLog(t *testing.T) {
 }
 
 // TestAStrangerComesBackToAPrunedLog checks a client that reconnects to a log that was pruned in
-// the meantime. It ends with the remaining part of the log, or with the whole log if it got no
-// reset.
+// the meantime. At the end it has the remaining part of the log; if it got no reset, it has the
+// whole log.
 func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -189,9 +189,9 @@ func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	}
 }
 
-// TestAStrangerComesBackToARestoredLog checks that a client that reconnects by cursor after a
-// restore ends with the restored log. A client that had already read the whole log before the cut
-// keeps it.
+// TestAStrangerComesBackToARestoredLog checks a client that reconnects by cursor after the store
+// was restored from a backup. At the end it has the restored log. A client that had read the whole
+// log before the restore keeps its copy.
 func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	h := openOver(t, opentest.At(path)(t, nil))

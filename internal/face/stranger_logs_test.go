@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// source streams blocks to a log. It is an attempt of a task, or the agent itself.
+// source streams blocks to a log for an attempt of a task, or for the agent itself.
 type source struct {
 	*run
 	lease *perdure.TaskLease // nil for the agent itself
@@ -61,7 +61,7 @@ func (s *source) done() {
 }
 
 // recordings are functions that create the events of a run for a client to read. A function may end
-// the run; otherwise the caller ends it.
+// the run; otherwise the test ends it.
 var recordings = map[string]func(h *testServer, r *run){
 	"nothing but its end": func(*testServer, *run) {},
 	"one text": func(_ *testServer, r *run) {
@@ -199,7 +199,7 @@ var recordings = map[string]func(h *testServer, r *run){
 	},
 }
 
-// newChance returns a function that makes a run perform a random step at each call.
+// newChance returns a function that performs one random step of the run at each call.
 func newChance(r *run, chance *rand.Rand) func() {
 	var tasks []*source
 	agent, block, begun := newSource(r, nil), int64(0), 0

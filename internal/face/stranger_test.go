@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// stranger is a client that is written only from docs/reading-the-log.md: e2e/logclient/client.py.
-// It reads through a proxy that cuts its connections.
+// stranger runs e2e/logclient/client.py, a client that is written only from
+// docs/reading-the-log.md. The client reads through a proxy that cuts its connections.
 type stranger struct {
 	t     *testing.T
 	in    *json.Encoder
@@ -56,7 +56,7 @@ func newStranger(t *testing.T) *stranger {
 	return s
 }
 
-// way is a way in which the stranger reads a log.
+// way is a way in which the client reads a log.
 type way struct {
 	Transport string `json:"transport"`
 	By        string `json:"by"`
@@ -69,7 +69,7 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %s by %s %d %s", w.Transport, strings.ReplaceAll(w.Stream, "/", " "), w.By, w.Limit, w.Types)
 }
 
-// ways are all ways in which the stranger reads a log.
+// ways are all ways in which the client reads a log.
 var ways = []way{
 	{Transport: "sse", By: "cursor", Stream: "stream/consolidated"},
 	{Transport: "sse", By: "seq", Stream: "stream/consolidated"},
@@ -100,7 +100,7 @@ type heldLog struct {
 
 type heldBlock struct{ Type, Text, State string }
 
-// answer is what the stranger prints at the end of a log.
+// answer is what the client prints at the end of a log.
 type answer struct {
 	heldLog
 	Wrong   []int64
@@ -109,7 +109,7 @@ type answer struct {
 	Refused string
 }
 
-// read lets the stranger read a log to its end, through the proxy.
+// read lets the client read a log to its end, through the proxy.
 func (s *stranger) read(h *testServer, id uuid.UUID, w way) answer {
 	s.t.Helper()
 	job := struct {
@@ -132,7 +132,7 @@ func (s *stranger) read(h *testServer, id uuid.UUID, w way) answer {
 	return a
 }
 
-// differs returns the first difference between the stranger's copy of the log and want; "" if there
+// differs returns the first difference between the client's copy of the log and `want`; "" if there
 // is none.
 func (a answer) differs(want heldLog, resets int) string {
 	switch {
@@ -144,8 +144,8 @@ func (a answer) differs(want heldLog, resets int) string {
 	return ""
 }
 
-// stored returns the copy of the log that a client must have after it has read in the way w. It is
-// made from the store: events are rendered one by one, and blocks are read as a whole.
+// stored returns the copy that a client must have after it has read the log in the given way. The
+// copy is made from the store: events are rendered one by one, and blocks are read as a whole.
 func (h *testServer) stored(id uuid.UUID, w way) heldLog {
 	h.T.Helper()
 	want := heldLog{map[int64][]any{}, map[int64]heldBlock{}}
@@ -236,8 +236,8 @@ func newCutter(t *testing.T) *cutter {
 
 func (c *cutter) address() string { return c.listener.Addr().String() }
 
-// follow sets the plan for the next connections. The function plan gets the number of a connection,
-// from 0. It returns the address of the server, and after how many bytes from the server the proxy
+// follow sets the plan for the next connections. For the connection with the number n, counted from
+// 0, the function `plan` returns the server's address and the number of bytes after which the proxy
 // cuts the connection; -1 means never.
 func (c *cutter) follow(plan func(n int) (string, int64)) {
 	c.mu.Lock()
@@ -246,7 +246,7 @@ func (c *cutter) follow(plan func(n int) (string, int64)) {
 }
 
 // given waits until all connections are closed. It returns the number of bytes sent to the client
-// over the newest one.
+// over the newest connection.
 func (c *cutter) given() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,7 +263,7 @@ func (c *cutter) connections() int {
 	return c.n
 }
 
-// serves adds the parameter more, which may be -1, to the number of open connections.
+// serves adds a number, which may be -1, to the number of open connections.
 func (c *cutter) serves(more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,7 +280,7 @@ func (c *cutter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// await returns when the newest connection, made after the last cut, has received that many bytes.
+// await waits until a new connection, made after the last cut, has received that many bytes.
 func (c *cutter) await(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -69,7 +69,8 @@ func bulk(r *run, pieces int) {
 	}
 }
 
-// reads follows a stream to its end in a goroutine, and then sends its events on the channel.
+// reads follows a stream to its end in a goroutine, and then sends all its events on the returned
+// channel.
 func (h *testServer) reads(path string) <-chan []sseEvent {
 	h.T.Helper()
 	s, all := h.Follow(path), make(chan []sseEvent, 1)
@@ -90,8 +91,8 @@ func (h *testServer) reads(path string) <-chan []sseEvent {
 }
 
 // TestStreamOfAClientThatNeverReads checks that a client that never reads its stream is
-// disconnected. The run still completes, and another reader receives at least 40 events. The
-// received events and the events after the last received cursor are the whole log.
+// disconnected. The run still completes, and another reader receives at least 40 events. If the
+// client then resumes from its last cursor, the events that it has received are the whole log.
 func TestStreamOfAClientThatNeverReads(t *testing.T) {
 	for _, query := range []string{"/stream/consolidated", "/stream?types=agent.completed,token"} {
 		t.Run(query, func(t *testing.T) {
@@ -132,8 +133,8 @@ func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
 	lazy.givenUp()
 }
 
-// TestWebSocketOfAClientThatVanishes checks that the WebSocket handler of a client that answers no
-// pings returns. Another client's socket is served to the end of the log.
+// TestWebSocketOfAClientThatVanishes checks that the handler of a WebSocket returns if its client
+// no longer answers pings. Another client of the same log receives all events.
 func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t, writeSoon, pingSoon)
@@ -156,9 +157,9 @@ func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	<-gone
 }
 
-// TestStreamsOfAnOrgAreCounted checks that the number of an org's durable streams is limited. The
-// limit counts the streams of all keys of the org, and the error names the flag that sets it.
-// Deleting a stream makes room.
+// TestStreamsOfAnOrgAreCounted checks the limit of an org's durable streams. The limit counts the
+// streams of all keys of the org, and the error names the flag that sets the limit. After a stream
+// is deleted, a new one can be created.
 func TestStreamsOfAnOrgAreCounted(t *testing.T) {
 	h := open(t, func(c *streamsConfig) { c.StreamsPerOrg = 1 })
 	h.Call("PUT", "./v1/stream/one", "").Want(201, nil)

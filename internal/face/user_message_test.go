@@ -23,8 +23,8 @@ var forgedMessages = map[string]string{
 	`7`:           "signalValue",
 }
 
-// TestUserMessagesAreCheckedByValueAndByReference checks that a user message is checked in the same
-// way whether its value is inline or uploaded. A refused message is not stored.
+// TestUserMessagesAreCheckedByValueAndByReference checks that an inline value of a user message and
+// an uploaded one are checked in the same way. A refused message is not stored.
 func TestUserMessagesAreCheckedByValueAndByReference(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

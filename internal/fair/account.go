@@ -10,7 +10,7 @@ import (
 type waiter chan struct{}
 
 // account is the data of a Share about one org. A visit is the use of the processors by one request
-// of the org. It needs a place, which is the permission to compute.
+// of the org. The visit needs a place, which is the permission to compute.
 type account struct {
 	org     string
 	asked   time.Time // time of the org's last visit or charge
@@ -43,7 +43,7 @@ func (s *Share) asks(org string, now time.Time) *account {
 	return a
 }
 
-// uses adds change to the number of visits of the account's org that have a place or wait for one.
+// uses changes the number of visits of the account's org that have a place or wait for one.
 func (s *Share) uses(a *account, change int) {
 	if a.users == 0 {
 		s.busy++
@@ -53,26 +53,26 @@ func (s *Share) uses(a *account, change int) {
 	}
 }
 
-// active reports whether the org counts when the processors are divided. It counts while it has
-// visits, and for a second (lately) after its last visit or charge.
+// active reports whether the org gets a part of the processors. An org is active while it has
+// visits, and for a second (`lately`) after its last visit or charge.
 func (a *account) active(now time.Time) bool { return a.users > 0 || now.Sub(a.asked) < lately }
 
-// balance returns the org's budget at a time (now). In each second, the budget grows by as many
-// seconds as the parameter rate says, up to burst.
+// balance returns the org's budget at the time `now`. In each second, the budget grows by `rate`
+// seconds, up to the maximum `burst`.
 func (a *account) balance(now time.Time, rate float64) time.Duration {
 	a.left = min(burst, a.left+time.Duration(rate*float64(now.Sub(a.since))))
 	a.since = now
 	return a.left
 }
 
-// until returns the time after which the org's budget is to be examined again: the time until the
-// budget is positive, but at most the interval look.
+// until returns how long to wait before the org's budget is examined again: until it is positive,
+// but at most for the interval `look`.
 func (a *account) until(rate float64) time.Duration {
 	need := time.Duration(float64(1-a.left) / rate)
 	return max(time.Millisecond, min(need, look))
 }
 
-// charge subtracts a cost from the org's budget, unless no other org is active.
+// charge subtracts a cost from the org's budget if another org is active.
 func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
 	cost = s.scale.of(cost)
 	a.spent += cost
@@ -81,8 +81,8 @@ func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
 	}
 }
 
-// compute computes the rate at which budgets grow, unless it did so within the interval look. It
-// deletes the account of an idle org whose budget is full, because a new account would be equal.
+// compute computes the rate at which budgets grow, at most once in the interval `look`. It also
+// deletes the account of each idle org whose budget is full; a new account would be equal.
 func (s *Share) compute(now time.Time) {
 	passed := now.Sub(s.rated)
 	if passed < look {
@@ -103,10 +103,10 @@ func (s *Share) compute(now time.Time) {
 	s.adjust(usages)
 }
 
-// adjust sets the rate at which each org's budget grows. The parameter usages contains the average
-// usage of each active org. The minimum of the rate is an equal part of the capacity for each org,
-// the maximum is the result of [level]. The rate falls quickly while goroutines wait for a
-// processor, and rises slowly otherwise.
+// adjust sets the rate at which each org's budget grows, within two limits. The minimum is an equal
+// part of the capacity for each org. The maximum is the result of [level] for the average usages of
+// the active orgs. The rate falls quickly while goroutines wait for a processor, and rises slowly
+// otherwise.
 func (s *Share) adjust(usages []float64) {
 	least, most := s.capacity/float64(max(1, len(usages))), level(s.all, usages)
 	if s.pressed() {
@@ -121,18 +121,19 @@ const (
 	// slower is the factor by which the growth rate of the budgets falls if goroutines wait for a
 	// processor.
 	slower = 0.7
-	// faster is the increase of that rate otherwise, as a fraction of all processors.
+	// faster is the increase of the growth rate if no goroutines wait, as a fraction of all
+	// processors.
 	faster = 1.0 / 40
 )
 
-// average updates the average usage with the time that was charged during the duration passed.
+// average updates the org's average usage. The parameter `passed` is the time since the last call.
 func (a *account) average(passed time.Duration) {
 	a.usage, a.spent = averaged(a.usage, a.spent, passed), 0
 }
 
-// level returns a limit for the usage of each org. While no org exceeds the limit, all orgs
-// together do not exceed the capacity. The limit is an equal part of the capacity, plus a part of
-// what the orgs with less usage do not need.
+// level returns a limit for the usage of each org, such that the orgs together do not exceed the
+// capacity. The limit is an equal part of the capacity, plus a part of what the orgs with less
+// usage do not need.
 func level(capacity float64, usages []float64) float64 {
 	slices.Sort(usages)
 	each := capacity

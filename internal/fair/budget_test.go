@@ -24,8 +24,8 @@ func unpressed(processors, percent int) *Share {
 	return s
 }
 
-// computes makes one request of the org. It waits for a place (the permission to compute), keeps
-// the place for the duration d, and returns how long it waited.
+// computes makes one request of the org, which computes for the duration d. It returns how long the
+// request waited before.
 func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	v, began := s.Visit(org), time.Now()
 	if v.Enter(context.Background()) != nil {
@@ -38,7 +38,7 @@ func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 }
 
 // light sends requests that together use a twentieth of a processor until ctx ends. It returns the
-// longest time for which a request waited for a place, the permission to compute.
+// longest time for which a request waited before it could compute.
 func light(ctx context.Context, s *Share, org string) (longest time.Duration) {
 	for ctx.Err() == nil {
 		longest = max(longest, computes(s, org, time.Millisecond))
@@ -94,8 +94,8 @@ func TestAnOrgOverItsBudgetWaits(t *testing.T) {
 	}
 }
 
-// TestHeavyOrgsShareEqually checks that four orgs get equal parts of the processors if each wants
-// more than its part.
+// TestHeavyOrgsShareEqually checks that four orgs get equal parts of the processors if each of them
+// wants more.
 func TestHeavyOrgsShareEqually(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 50)
@@ -155,8 +155,8 @@ func TestPollsWaitForTheBudget(t *testing.T) {
 	})
 }
 
-// TestUnderPressureOrgsHaveEqualParts checks that an org gets only its equal part while goroutines
-// wait for a processor, and more than that while they do not.
+// TestUnderPressureOrgsHaveEqualParts checks that an org gets only its equal part of the processors
+// while goroutines wait for a processor, and more while no goroutine waits.
 func TestUnderPressureOrgsHaveEqualParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, high := unpressed(4, 25), true
@@ -177,8 +177,9 @@ func TestUnderPressureOrgsHaveEqualParts(t *testing.T) {
 	})
 }
 
-// TestPressureIsThatOfTheLastLook checks that look returns true if more than 1 % of the goroutines
-// that waited for a processor since its last call waited for at least a millisecond.
+// TestPressureIsThatOfTheLastLook checks the result of the method look. It is true if, since the
+// last call, more than 1 % of the goroutines that waited for a processor waited for at least a
+// millisecond.
 func TestPressureIsThatOfTheLastLook(t *testing.T) {
 	h := &metrics.Float64Histogram{Buckets: []float64{math.Inf(-1), 0, 0.0005, 0.001, 0.1, math.Inf(1)}, Counts: make([]uint64, 5)}
 	var p pressure
@@ -225,9 +226,9 @@ func crowded(s *Share, n int) bool {
 	return s.pressed()
 }
 
-// TestOnlyCPUTimeIsCharged checks that an org pays only for CPU time. If the process uses CPU for a
-// quarter of the time for which visits have places, the org is charged less, and its visits can
-// have places for longer.
+// TestOnlyCPUTimeIsCharged checks that an org is charged only for CPU time. If the process uses the
+// CPU for a quarter of the time in which visits have places, the org is charged less, and can
+// compute for longer.
 func TestOnlyCPUTimeIsCharged(t *testing.T) {
 	for part, want := range map[time.Duration]time.Duration{4: 4 * 5 * time.Second, 1: 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -266,8 +267,8 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestAnOrgAloneHasNoBudget checks that an org never waits while no other org is active, and that
-// it has its full budget when another one becomes active.
+// TestAnOrgAloneHasNoBudget checks that an org never waits while it is the only active one. When
+// another org becomes active, it has its full budget.
 func TestAnOrgAloneHasNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 1)
@@ -382,8 +383,8 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 }
 
 // TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Share.Queue requests of
-// its org wait for a place. A request of another org gets a place at once. Work of a request that
-// already had a place (Compute) may still wait.
+// its org wait for a place. A request of another org gets a place at once. But Compute, for later
+// work of a request that was accepted before, may wait.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -413,9 +414,9 @@ func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	})
 }
 
-// TestRandomVisits checks the total time for which random requests of random orgs compute: it is at
-// most what the processors and the budgets allow. After the requests have ended, their orgs'
-// accounts are deleted at the next request of another org.
+// TestRandomVisits checks that random requests of random orgs compute at most for the time that the
+// processors and the budgets allow. After the requests have ended, their orgs' accounts are deleted
+// at the next request of another org.
 func TestRandomVisits(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -458,9 +459,9 @@ func TestRandomVisits(t *testing.T) {
 	}
 }
 
-// visits makes one request of the org. The request computes for a random time of at most longest,
-// and may then wait, panic or be cancelled. After each computation, visits calls computed with its
-// duration.
+// visits makes one request of the org. The request computes for a random time of at most `longest`,
+// and may then wait, panic or be cancelled. After each computation, the function `computed` is
+// called with its duration.
 func visits(ctx context.Context, s *Share, org string, random *rand.Rand, longest time.Duration, computed func(time.Duration)) {
 	if random.IntN(4) == 0 {
 		var cancel context.CancelFunc

@@ -14,9 +14,9 @@ func processCPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// scale contains the ratio of the process's CPU time to the time charged to orgs. The two differ
-// because an org is charged for the time that a request has a place (the permission to compute). In
-// this time other programs may run, or the request may wait for a database.
+// scale contains the ratio of the process's CPU time to the time charged to orgs. The two differ,
+// because an org is charged for the time in which a request has a place. In this time other
+// programs may run, or the request may wait for a database.
 type scale struct {
 	cpu     func() time.Duration
 	before  time.Duration // CPU time of the process at the last call of look
@@ -25,7 +25,7 @@ type scale struct {
 	charged float64       // average time charged, in seconds per second
 }
 
-// look updates the two averages in the fields using and charged. The parameter passed is the time
+// look updates the averages in the fields `using` and `charged`. The parameter `passed` is the time
 // since the last call.
 func (c *scale) look(passed time.Duration) {
 	now := c.cpu()
@@ -34,8 +34,8 @@ func (c *scale) look(passed time.Duration) {
 	c.before, c.spent = now, 0
 }
 
-// of returns the part of a cost that is charged to the org. It is less than the cost only if the
-// charged time exceeds the CPU time of the process.
+// of returns the part of a cost that is charged to the org. It is less than the whole cost only if
+// more time was charged than the process has used CPU time.
 func (c *scale) of(cost time.Duration) time.Duration {
 	c.spent += cost
 	if c.using <= 0 || c.using >= c.charged {
@@ -44,9 +44,9 @@ func (c *scale) of(cost time.Duration) time.Duration {
 	return time.Duration(float64(cost) * c.using / c.charged)
 }
 
-// averaged returns an average of the usage over about the last second, in seconds per second. The
-// parameter average is the previous average. The parameter used is the time that was used since
-// then, and passed is the time that has passed.
+// averaged returns the average usage over about the last second, in seconds per second. The
+// parameter `average` is the previous average. Since then, the time `used` was used, and the time
+// `passed` has passed.
 func averaged(average float64, used, passed time.Duration) float64 {
 	part := min(1, float64(passed)/float64(lately))
 	return average + (used.Seconds()/passed.Seconds()-average)*part

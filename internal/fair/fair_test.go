@@ -20,8 +20,8 @@ func crowd() *Share {
 	return s
 }
 
-// enter starts a visit of the org and calls Enter in a goroutine. The channel is closed when Enter
-// has returned.
+// enter starts a visit of the org and calls Enter in a goroutine. The returned channel is closed
+// when Enter has returned.
 func enter(ctx context.Context, s *Share, org string) (*Visit, <-chan struct{}) {
 	v, in := s.Visit(org), make(chan struct{})
 	go func() { _ = v.Enter(ctx); close(in) }()
@@ -109,8 +109,8 @@ func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestAVisitThatIsOverTakesNoPlace checks that a visit gets no place (the permission to compute) if
-// it called Leave while it waited for one.
+// TestAVisitThatIsOverTakesNoPlace checks that a visit gets no place if Leave was called while the
+// visit waited for one.
 func TestAVisitThatIsOverTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -157,7 +157,7 @@ func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
 }
 
 // TestAVisitEndsWithItsContext checks that Enter returns the cause when its context ends, and that
-// the visit then has no place (the permission to compute).
+// the visit then has no place.
 func TestAVisitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

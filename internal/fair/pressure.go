@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// late is the longest acceptable wait of a goroutine for a processor. While 99 % of the goroutines
-// wait no longer, an org may get more than its equal part of the processors.
+// late is the longest acceptable wait of a goroutine for a processor. An org may get more than its
+// equal part of the processors only while 99 % of the goroutines wait for less time.
 const late = time.Millisecond
 
 // pressure observes how long runnable goroutines wait for a processor.
@@ -16,8 +16,8 @@ type pressure struct {
 	long   uint64 // number of those that waited for late or longer
 }
 
-// high reports whether, of the goroutines that have waited for a processor since its last call,
-// more than 1 % waited for the duration late or longer.
+// high reports whether more than 1 % of the goroutines that got a processor since the last call of
+// high had waited for at least the duration `late`.
 func (p *pressure) high() bool {
 	p.sample[0].Name = "/sched/latencies:seconds"
 	metrics.Read(p.sample[:])
@@ -25,7 +25,7 @@ func (p *pressure) high() bool {
 }
 
 // look computes the result of high from a histogram of waits. The histogram counts from the start
-// of the process, so look subtracts the counts of its last call.
+// of the process, so look subtracts the counts from its previous call.
 func (p *pressure) look(h *metrics.Float64Histogram) bool {
 	all, long := uint64(0), uint64(0)
 	for i, n := range h.Counts {

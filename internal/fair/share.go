@@ -1,6 +1,6 @@
 // Package fair divides a server's processors among orgs. Go runs goroutines in the order in which
 // they become runnable. An org with many concurrent requests would therefore get nearly all of the
-// processors, and the requests of other orgs would wait behind them.
+// processors.
 //
 // A request must have a place while it computes. A place is a permission to compute; each org has a
 // number of them. A [Visit] is one request's use of places.
@@ -25,11 +25,11 @@ const (
 	lately = time.Second
 	// burst is the maximum budget of an org.
 	burst = 100 * time.Millisecond
-	// most is the maximum debt of an org. A budget can become negative, because a visit is charged
-	// only after it has left its place.
+	// most is the maximum debt of an org. A budget can become negative, because the time of a visit
+	// is charged only when the visit leaves its place.
 	most = 2 * time.Second
 	// look is the interval at which the growth rate of the budgets is computed. It is also the
-	// maximum time after which the budget of an org whose visits wait is examined again.
+	// maximum interval at which an org whose visits wait has its budget examined.
 	look = 50 * time.Millisecond
 )
 
@@ -41,9 +41,8 @@ type Share struct {
 	// place and so does not block other requests of its org. Longest must be set before the first
 	// visit.
 	Longest time.Duration
-	// Queue is the maximum number of requests of one org that wait for their first place (the
-	// permission to compute); default 10,000. More requests are refused. Queue must be set before
-	// the first visit.
+	// Queue is the maximum number of requests of one org that wait for their first place; default
+	// 10,000. Further requests are refused. Queue must be set before the first visit.
 	Queue int
 
 	places   int         // number of places of one org while other orgs are active
@@ -67,10 +66,10 @@ type ask struct {
 	at  time.Time
 }
 
-// New creates a Share for a number of processors. The parameter percent is the part of the
-// processors' time that is always divided equally among the active orgs. An org gets more than its
-// equal part only while goroutines do not wait for a processor. While several orgs are active, the
-// number of places of each is half the number of processors, and at least one.
+// New creates a Share for a number of processors. The parameter `percent` is the part of the
+// processors' time that is always divided equally among the active orgs. The rest is given to orgs
+// that want more, while no goroutines wait for a processor. While several orgs are active, the
+// number of places of each org is half the number of processors, and at least one.
 func New(processors, percent int) *Share {
 	return &Share{
 		Longest: time.Second, Queue: 10_000, places: max(1, processors/2),
@@ -88,9 +87,8 @@ func (s *Share) Waiting() int {
 	return s.waiting
 }
 
-// take waits for a place of the org. If the parameter bounded is true, and too many visits of the
-// org wait already, take returns the error rate_limited at once. If ctx ends, take returns its
-// cause.
+// take waits for a place of the org. If ctx ends, it returns the cause. If `bounded` is true and
+// too many visits of the org wait already, it returns the error rate_limited at once.
 func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 	w, err := s.enter(org, bounded)
 	if w == nil {
@@ -106,8 +104,8 @@ func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 }
 
 // enter takes a place for a visit of the org, or returns a channel that is closed when the visit
-// gets one. The org "" stands for the process itself and needs no place. Error: rate_limited, if
-// the parameter bounded is true and too many visits of the org wait.
+// gets a place. The org "" stands for the process itself, which needs no place. Error:
+// rate_limited, if `bounded` is true and too many visits of the org wait.
 func (s *Share) enter(org string, bounded bool) (waiter, error) {
 	if org == "" {
 		return nil, nil
@@ -133,8 +131,7 @@ func (s *Share) enter(org string, bounded bool) (waiter, error) {
 	return w, nil
 }
 
-// leave releases a place of the org that was used for the duration held, and charges that duration
-// to the org.
+// leave releases a place of the org, and charges the org for the duration for which a visit had it.
 func (s *Share) leave(org string, held time.Duration) {
 	if org == "" {
 		return
@@ -174,8 +171,8 @@ func (s *Share) room(a *account, now time.Time) bool {
 	return a.held < s.places && a.balance(now, s.rate) > 0
 }
 
-// serve passes free places to the org's visits that wait for one, in order. It sets a timer if they
-// wait for the budget.
+// serve passes free places to the org's waiting visits, in order. If they have to wait for the
+// org's budget, serve sets a timer.
 func (s *Share) serve(a *account, now time.Time) {
 	s.compute(now)
 	for len(a.waiting) > 0 && s.room(a, now) {
@@ -209,7 +206,7 @@ func (s *Share) pause(org string) time.Duration {
 	return max(time.Millisecond, time.Duration(float64(1-a.left)/s.rate))
 }
 
-// company reports whether an org other than that of account a is active.
+// company reports whether another org than that of the account is active.
 func (s *Share) company(a *account, now time.Time) bool {
 	others := s.busy
 	if a.users > 0 {

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Visit is the use of the processors by one request. From Enter to Leave it has a place, which is
-// the org's permission to compute. It has none from a call of [Wait] until the returned function
-// done is called. All methods may be called at any time, by several goroutines, and on a nil Visit.
+// Visit is the use of the processors by one request. From Enter to Leave, the visit has a place,
+// which is the permission to compute. In between, it has no place from a call of [Wait] until a
+// call of the function that Wait returned. All methods may be called at any time, by several
+// goroutines, and on a nil Visit.
 type Visit struct {
 	share *Share
 	org   string
@@ -49,8 +50,7 @@ func of(ctx context.Context) *Visit {
 }
 
 // Again returns ctx with a new visit, for work that continues after a request, such as a stream.
-// The new visit belongs to the same org as the request's visit. The parameter request is the
-// context of the request.
+// The parameter `request` is the context of that request; the new visit belongs to its org.
 func Again(ctx, request context.Context) context.Context {
 	v := of(request)
 	if v == nil {
@@ -96,8 +96,8 @@ func (v *Visit) Afford(ctx context.Context) error {
 // the org wait, and the cause of the end of ctx. After an error, the request must not compute.
 func (v *Visit) Enter(ctx context.Context) error { return v.enter(ctx, outside, true) }
 
-// Return is like Enter, for a visit that Admit or Enter has accepted before. Return never refuses a
-// visit because too many requests wait.
+// Return is like Enter, for a visit that Admit or Enter has accepted before. It never returns
+// rate_limited.
 func (v *Visit) Return(ctx context.Context) error { return v.enter(ctx, outside, false) }
 
 func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
@@ -130,8 +130,8 @@ func (v *Visit) move(from, to state) bool {
 	return true
 }
 
-// leave releases the visit's place, and reports whether the visit had one. The parameter to is the
-// visit's new state. A visit without a place keeps its state, unless the new one is over.
+// leave releases the visit's place and sets the visit's state. It reports whether the visit had a
+// place. A visit without a place keeps its state, except that it can change to `over`.
 func (v *Visit) leave(to state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -153,12 +153,12 @@ func (v *Visit) Leave() {
 	}
 }
 
-// PerByte is the approximate cost to receive, copy and hash one byte of a request that has no
-// place.
+// PerByte is the approximate cost of receiving, copying and hashing one byte while the request has
+// no place.
 const PerByte = 4 * time.Nanosecond
 
-// Charge subtracts a cost from the budget of the visit's org. It is for work that other goroutines
-// do for the request, such as the commit of its commands.
+// Charge subtracts a cost from the budget of the visit's org, for work that other goroutines do for
+// the request, such as the commit of its commands.
 func (v *Visit) Charge(cost time.Duration) {
 	if v == nil || v.org == "" {
 		return
@@ -169,33 +169,32 @@ func (v *Visit) Charge(cost time.Duration) {
 	v.share.charge(v.share.asks(v.org, now), cost, now)
 }
 
-// Charge subtracts the cost from the budget of the org of the context's visit, if ctx has a visit.
+// Charge subtracts a cost from the budget of the org to which the visit in ctx belongs. Without a
+// visit in ctx it does nothing.
 func Charge(ctx context.Context, cost time.Duration) { of(ctx).Charge(cost) }
 
-// Wait releases the place (the permission to compute) of the context's visit while the caller waits
-// for something other than the processor. The caller must call done after its wait; done waits for
-// a place. Wait has no effect if the visit has no place.
+// Wait releases the place of the context's visit while the caller waits for something other than
+// the processor. After that, the caller must call `done`, which waits for a place again. Wait has
+// no effect if the visit has no place.
 func Wait(ctx context.Context) (done func()) {
 	v := of(ctx)
 	if v == nil || !v.leave(waiting) {
 		return func() {}
 	}
-	// If ctx ends before there is a place, the caller continues without one, because done returns
-	// no error.
+	// If ctx ends before the visit gets a place, the caller continues without one.
 	return func() { _ = v.enter(ctx, waiting, false) }
 }
 
-// Compute waits for a place (the permission to compute) for work of a request whose visit has
-// ended, for example when a stream reads more of a log. The caller must call done, which releases
-// the place. Compute has no effect if the visit has a place, or if the context has no visit.
+// Compute waits for a place for later work of a request, for example when a stream reads more of a
+// log. The caller must call `done`, which releases the place. Compute has no effect if the visit
+// already has a place, or if the context has no visit.
 func Compute(ctx context.Context) (done func()) {
 	_, done = Part(ctx)
 	return done
 }
 
-// Part is like Compute, for work that may itself wait. For example, the work on a WebSocket's
-// message waits for the store. The work must use the returned context, so that [Wait] releases the
-// place while the work waits.
+// Part is like Compute, for work that may itself wait, for example for the store. The work must use
+// the returned context, so that [Wait] releases the place.
 func Part(ctx context.Context) (part context.Context, done func()) {
 	v := of(ctx)
 	if v == nil || v.hasPlace() {

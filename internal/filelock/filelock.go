@@ -13,10 +13,9 @@ const (
 	pause = 10 * time.Millisecond
 )
 
-// Take calls try, which attempts to take a lock without waiting, until it succeeds. The function
-// held reports whether an error of try means that the lock has an owner that may be about to
-// release it. Take gives up after a second, or at an error for which held returns false, and
-// returns the last error.
+// Take attempts to take a lock until it succeeds. The function `try` makes one attempt without
+// waiting. For an error of `try`, the function `held` reports whether the lock has an owner that
+// may soon release it. Take returns an error if `held` returns false, or after a second.
 func Take(try func() error, held func(error) bool) error {
 	deadline := time.Now().Add(patience)
 	for {

@@ -13,10 +13,8 @@ import (
 
 const (
 	// headroom is the number of bytes of garbage that a small process may accumulate before the
-	// collector runs. With Go's default it may accumulate as many bytes as its live heap has. A
-	// server with few runs has a live heap of 4 MiB, and under load the collector would run some 50
-	// times per second. In a measurement of short tasks with half of this headroom, the collector
-	// used a fifteenth of the CPU time.
+	// collector runs. Go's default is the size of the live heap. A server with few runs has a live
+	// heap of 4 MiB, and under load the collector would run some 50 times per second.
 	headroom = 64 << 20
 	// minPercent and maxPercent are the limits of GOGC. minPercent is the runtime's default.
 	minPercent, maxPercent = 100, 400
@@ -38,7 +36,7 @@ func Ease(ctx context.Context) {
 	go releaseWhenIdle(ctx)
 }
 
-// pacer adjusts GOGC after each collection.
+// pacer adjusts GOGC (the runtime's setting of the garbage collector) after each collection.
 type pacer struct{ percent int }
 
 // adjust sets GOGC for the current size of the live heap. It then allocates an object without

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOnlySmallProcessesLeaveMoreBehind checks that GOGC is over 100 only for a live heap under
-// headroom, and that the garbage of such a process is at most headroom.
+// TestOnlySmallProcessesLeaveMoreBehind checks that GOGC is over 100 only if the live heap is
+// smaller than headroom, and that the garbage of such a process is at most headroom.
 func TestOnlySmallProcessesLeaveMoreBehind(t *testing.T) {
 	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 8 << 20: 400, 16 << 20: 400, 32 << 20: 200, 64 << 20: 100, 1 << 30: 100} {
 		if got := percentFor(live); got != want {

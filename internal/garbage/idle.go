@@ -45,8 +45,8 @@ func allocated() uint64 {
 	return all[0].Value.Uint64()
 }
 
-// idleDetector contains the number of allocated bytes at the last measurement and at the last
-// release.
+// idleDetector contains the numbers of bytes that the process had allocated at the last measurement
+// and at the last release of memory.
 type idleDetector struct{ measured, released uint64 }
 
 // release reports whether to return memory to the system now. The parameter allocated is the number

@@ -2,8 +2,8 @@ package garbage
 
 import "testing"
 
-// TestMemoryIsGivenBackAtRest checks that memory is released when the process is idle, and is
-// released again only after the process has allocated more.
+// TestMemoryIsGivenBackAtRest checks that memory is released when the process is idle. It is
+// released a second time only if the process has allocated more in between.
 func TestMemoryIsGivenBackAtRest(t *testing.T) {
 	const mib = 1 << 20
 	var d idleDetector

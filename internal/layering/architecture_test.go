@@ -12,7 +12,7 @@ import (
 // architecture is the page with the table of packages.
 const architecture = "../../docs/architecture.md"
 
-// pageRow is a row of the table: the packages that it is about, and those that they may import.
+// pageRow is a row of the table: packages, and the packages that they may import.
 type pageRow struct {
 	line     string
 	packages []string
@@ -30,8 +30,8 @@ func names(cell string) []string {
 	return all
 }
 
-// readTable returns the rows of the table of packages. The first name in a row is a path; the others
-// are paths, or names of packages in the same folder.
+// readTable returns the rows of the table of packages. The first name in a row is a path. Each
+// other name is a path, or the name of a package in the folder of the first.
 func readTable(t *testing.T) []pageRow {
 	t.Helper()
 	page, err := os.ReadFile(architecture)
@@ -67,8 +67,8 @@ func readTable(t *testing.T) []pageRow {
 	return rows
 }
 
-// TestThePageListsEveryPackage checks that each rule has a place in the table of docs/architecture.md,
-// and that each name in the table's first column has a rule.
+// TestThePageListsEveryPackage checks that each package in `rules` is in the table of
+// docs/architecture.md, and that each name in the table's first column is in `rules`.
 func TestThePageListsEveryPackage(t *testing.T) {
 	var listed []string
 	for _, r := range readTable(t) {
@@ -89,10 +89,10 @@ func TestThePageListsEveryPackage(t *testing.T) {
 	}
 }
 
-// TestThePageNamesAllowedImports checks the table's last column. If it says "nothing", the row's
-// packages may import only the root package. If it says "all packages", they may import all.
-// Otherwise one of the row's packages may import each package that it names. The column has paths, or
-// ends of paths.
+// TestThePageNamesAllowedImports checks the table's last column against `rules`. "nothing" means
+// that the row's packages may import only the root package, and "all packages" that they may import
+// all. Otherwise the column names packages by their paths, or by the ends of paths, and at least
+// one of the row's packages must be allowed to import each.
 func TestThePageNamesAllowedImports(t *testing.T) {
 	for _, r := range readTable(t) {
 		var allowed []string

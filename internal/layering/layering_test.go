@@ -1,5 +1,5 @@
-// Package layering contains the project's import rules. It has no code other than tests: a test
-// reads the module's imports.
+// Package layering contains the project's import rules, and tests that check the module's imports
+// against them. It has no other code.
 package layering
 
 import (
@@ -12,9 +12,9 @@ import (
 
 const module = "github.com/perdure/perdure"
 
-// rules list for each package, or folder of packages (ending in /...), the packages of the module
-// that it may import. All packages may import the root. Tests may import anything. A package
-// without a rule fails the test.
+// rules list which packages of the module each package may import. A name that ends in /... stands
+// for all packages below a folder. All packages may import the root. Tests may import anything. A
+// package without a rule fails the test.
 var rules = map[string][]string{
 	"": nil, // the root: the domain types
 
@@ -204,9 +204,9 @@ const (
 	otelSDK    = "go.opentelemetry.io/otel/sdk"
 )
 
-// effects are the packages of locks, clocks, processes and randomness. The functions that compute
-// the changes of a command (decisions, in internal/rules) may run twice, so they must not import
-// any of these.
+// effects are the packages of locks, clocks, processes and randomness. The functions in
+// internal/rules that compute the changes of a command may run twice, so they must not import these
+// packages.
 var effects = []string{"context", "sync", "os", "io/fs", "net", "log", "runtime", "database/sql", "math/rand", "crypto/rand", prometheus, otelSDK}
 
 // transports are the packages of APIs, databases and telemetry, which the packages that implement
@@ -234,7 +234,7 @@ var barred = map[string][]string{
 	"llm":                           {prometheus, otelSDK},
 	"client":                        {prometheus, otelSDK},
 	"internal/store":                {prometheus, otelSDK},
-	// Only the programs below cmd decide which spans are sent, and where.
+	// Only the programs below cmd decide which trace spans are sent, and where.
 	"server":              {otelSDK},
 	"internal/face/front": {prometheus, otelSDK},
 	"internal/face/grpc":  {prometheus, otelSDK},

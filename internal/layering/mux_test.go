@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// muxes are the packages that may have an HTTP mux. internal/face/front guards every route that it
-// serves. internal/ops serves the operators' port, which accepts no API keys.
+// muxes are the packages that may have an HTTP mux: internal/face/front, which guards every route
+// that it serves, and internal/ops, which serves the operators' port and accepts no API keys.
 var muxes = map[string]bool{"internal/face/front": true, "internal/ops": true}
 
 var aMux = regexp.MustCompile(`\bhttp\.(NewServeMux|ServeMux|DefaultServeMux|Handle|HandleFunc)\b`)
 
-// TestRoutesAreRegisteredWithTheFront checks that only the packages in muxes have an HTTP mux, so
+// TestRoutesAreRegisteredWithTheFront checks that only the packages in `muxes` have an HTTP mux, so
 // that no route bypasses the checks of internal/face/front.
 func TestRoutesAreRegisteredWithTheFront(t *testing.T) {
 	found := directoriesWith(t, aMux)
@@ -31,8 +31,8 @@ func TestRoutesAreRegisteredWithTheFront(t *testing.T) {
 	}
 }
 
-// directoriesWith returns the directories of the server and of the programs that have code that
-// matches the pattern. Comments and tests do not count.
+// directoriesWith returns the directories with code that matches the pattern. Comments and tests do
+// not count.
 func directoriesWith(t *testing.T, pattern *regexp.Regexp) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

@@ -12,17 +12,16 @@ import (
 	"testing"
 )
 
-// impure lists, by package, the functions that the code of internal/rules must not use: those that
-// read a clock, wait, or return a new value at each call.
+// impure lists, by package, the functions that the code of internal/rules must not use: functions
+// that read a clock, wait, or return a new value at each call.
 var impure = map[string][]string{
 	"time":                   {"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"},
 	"github.com/google/uuid": {"New", "NewString", "NewRandom", "NewRandomFromReader", "NewUUID", "NewV6", "NewV7", "NewV7FromReader"},
 }
 
 // TestDecisionsArePure checks that internal/rules and the packages below it read no clock, create
-// no ids, start no goroutines, and use no channels. They compute the changes of a command (a
-// decision), and may run twice for one command. TestPackagesImportOnlyWhatTheirPlaceAllows checks
-// their imports.
+// no ids, start no goroutines, and use no channels. They compute the changes of a command, and may
+// do so twice for one command. TestPackagesImportOnlyWhatTheirPlaceAllows checks their imports.
 func TestDecisionsArePure(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../rules", func(path string, d fs.DirEntry, err error) error {
@@ -44,8 +43,8 @@ func TestDecisionsArePure(t *testing.T) {
 	}
 }
 
-// TestImpuritiesAreFound checks that the function impurities reports each kind of impurity, and
-// reports nothing for pure code.
+// TestImpuritiesAreFound checks that `impurities` reports each kind of impurity, and nothing for
+// pure code.
 func TestImpuritiesAreFound(t *testing.T) {
 	for code, want := range map[string]string{
 		"var _ = time.Second": "",

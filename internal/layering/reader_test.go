@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// wholeReaders are the packages that may use store.Reader: they implement it, and two test kits
-// wrap it. All other packages use one of its parts, or declare the methods that they call.
+// wholeReaders are the packages that may use the interface store.Reader: those that implement it,
+// and two test kits that wrap it. Every other package uses one of the interfaces that store.Reader
+// embeds, or declares the methods that it calls.
 var wholeReaders = map[string]bool{
 	"internal/store/sql/read":  true,
 	"internal/engine":          true,
@@ -16,7 +17,7 @@ var wholeReaders = map[string]bool{
 
 var aWholeReader = regexp.MustCompile(`\bstore\.Reader\b`)
 
-// TestReadsTakeSmallReaders checks that only the packages in wholeReaders depend on the complete
+// TestReadsTakeSmallReaders checks that only the packages in `wholeReaders` depend on the complete
 // interface store.Reader.
 func TestReadsTakeSmallReaders(t *testing.T) {
 	found := directoriesWith(t, aWholeReader)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// beginAfterSeq yields a full snapshot of every block with a seq up to n that is open or was closed
-// after event n. It then moves the position to just before the first event after n.
+// beginAfterSeq sends a full snapshot of every block that was open at event n. It then moves the
+// position to just before the first event after n.
 func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	across, err := t.log.snapshotsAt(ctx, t.execution, n)
 	if err != nil {
@@ -44,21 +44,21 @@ func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n 
 	return len(first) == 1 && first[0].Seq > n+1, err
 }
 
-// seqSnapshots contains the snapshots for a reader that resumes and knows only the seq of its
-// newest event. Such a reader may lack the end of blocks that began before that event.
+// seqSnapshots contains snapshots for a reader that resumes and knows only the seq of its newest
+// event. Such a reader may lack the end of a block that was open at that event.
 type seqSnapshots struct {
-	// items are snapshots of the blocks that are open, or were closed after the seq, the oldest first.
-	// They are complete up to the log's head.
+	// items are snapshots of the blocks that were open at that event, the oldest first. They are
+	// complete up to the log's head.
 	items []Item
-	// at is the position before the first event after the seq.
+	// at is the position before the first event after that event.
 	at   perdure.Cursor
 	head store.Head
 }
 
-// snapshotsAt returns snapshots of the blocks with a seq up to n that are open or were closed after
-// event n, sorted by seq. A reader that resumes at the cursor of one of the snapshots misses
-// nothing: it receives the blocks of all later snapshots from their first chunk, and every event
-// after n. It may receive some data twice, and recognises such data by seq and offset.
+// snapshotsAt returns snapshots of the blocks that were open at event n, sorted by seq. A reader
+// that resumes at the cursor of one of the snapshots misses nothing: it receives the blocks of all
+// later snapshots from their first chunk, and every event after n. It may receive some data twice,
+// and recognises such data by seq and offset.
 func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (seqSnapshots, error) {
 	blocks, pos, head, err := l.read.BlocksAcross(ctx, execution, n)
 	if err != nil {
@@ -78,9 +78,9 @@ func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (se
 	return a, nil
 }
 
-// endsOf returns for each block the position at which a reader resumes if it has received the
-// snapshots up to this block. From there it receives the blocks after this one in the slice, from
-// their first chunk, and everything after pos. One more element, the last, is pos itself.
+// endsOf returns a position for each block: where a reader resumes after it has received the
+// snapshots up to this block. From there the reader receives the later blocks of the slice from
+// their first chunk, and everything after `pos`. The last element of the result is `pos` itself.
 func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 	ends := make([]int64, len(blocks)+1)
 	ends[len(blocks)] = pos
@@ -91,9 +91,8 @@ func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 	return ends
 }
 
-// OpenBlocks returns the data of snapshots of the blocks with a seq up to n that are open or were
-// closed after event n. It also returns the position after n; a reader that continues there misses
-// nothing. Errors: not_found.
+// OpenBlocks returns the data of snapshots of the blocks that were open at event n. It also returns
+// the position after event n, from which a reader continues. Errors: not_found.
 func (l *Log) OpenBlocks(ctx context.Context, execution uuid.UUID, n int64) ([]json.RawMessage, perdure.Cursor, error) {
 	a, err := l.snapshotsAt(ctx, execution, n)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// clientCopy is a client's copy of a log, by seq. Data of a block that the client already has is
-// skipped by offset.
+// clientCopy is a client's copy of a log: texts by seq. Text of a block that the client already has
+// is skipped by offset.
 type clientCopy map[int64]string
 
 func (s clientCopy) take(t *testing.T, items ...eventlog.Item) {
@@ -42,7 +42,8 @@ func (s clientCopy) String() string {
 	return b.String()
 }
 
-// grow writes a log of blocks that are open at the same time, and calls cut after each record.
+// grow writes a log of blocks that are open at the same time. It calls the function `cut` after
+// each record.
 func grow(b *memoryLog, cut func()) {
 	event := func() { b.event(perdure.EventSignal, "{}"); cut() }
 	chunk := func(seq int64, text string) int64 { defer cut(); return b.chunk(seq, text) }
@@ -60,9 +61,9 @@ func grow(b *memoryLog, cut func()) {
 	closed(three)
 }
 
-// TestAReaderThatWasCutOffInsideABlockReceivesTheRest disconnects a reader after any record. The
-// reader then asks for the events after its newest seq, as a stream or in pages. The test checks
-// that the reader gets the whole log, even if it is disconnected again after any item.
+// TestAReaderThatWasCutOffInsideABlockReceivesTheRest checks a reader that is disconnected after
+// any record, and then asks for the events after its newest seq, as a stream or in pages. The
+// reader gets the whole log, even if it is disconnected a second time after any item.
 func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	b := newMemoryLog()
 	b.eventsAtOnce = 2
@@ -122,8 +123,8 @@ func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	}
 }
 
-// TestSnapshotsBeforeAWindowAreNoneOfItsEvents checks that the snapshots in Window.Across, of
-// blocks that began before the window, do not count toward the window's limit.
+// TestSnapshotsBeforeAWindowAreNoneOfItsEvents checks that the limit of a window does not count the
+// snapshots in Window.Across, which are of blocks that began before the window.
 func TestSnapshotsBeforeAWindowAreNoneOfItsEvents(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")

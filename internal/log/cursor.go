@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Cursor returns the cursor at the end of a log with the given head. Snapshots that were read at
-// that head have the same cursor.
+// Cursor returns the cursor at the end of a log with the given head.
 func (l *Log) Cursor(head store.Head) perdure.Cursor {
 	return perdure.Cursor{Epoch: l.epoch(head), Pos: head.LastPos, Nonce: head.Nonce}
 }
@@ -21,8 +20,8 @@ func (l *Log) cursorOf(head store.Head, r perdure.Record) perdure.Cursor {
 	return perdure.Cursor{Epoch: l.epoch(head), Pos: r.Pos, Nonce: r.Nonce}
 }
 
-// CursorAt returns the cursor directly after the record at pos. For pos 0 it is the start of the
-// log. A caller that has the record's Item uses Item.Cursor instead. Errors: not_found.
+// CursorAt returns the cursor directly after the record at pos. For position 0 it is the start of
+// the log. Errors: not_found.
 func (l *Log) CursorAt(ctx context.Context, execution uuid.UUID, pos int64) (perdure.Cursor, error) {
 	all, err := l.CursorsAt(ctx, execution, pos)
 	if err != nil {
@@ -47,9 +46,9 @@ func (l *Log) CursorsAt(ctx context.Context, execution uuid.UUID, positions ...i
 	return all, nil
 }
 
-// misfit returns the reason for which a reader with the cursor must get a reset, or "" if the
-// cursor is valid for the log. The cursor must not be the zero one. The records after a valid
-// cursor may still have been pruned.
+// misfit returns the reason why a reader with the cursor must get a reset; "" if the cursor is
+// valid for the log. The cursor must not be zero. misfit does not check whether the records after
+// the cursor were pruned.
 func (l *Log) misfit(ctx context.Context, execution uuid.UUID, c perdure.Cursor, head store.Head) (string, error) {
 	switch {
 	case c.Nonceless || c.Epoch != l.epoch(head):

@@ -19,8 +19,8 @@ type commonFields struct {
 	Attempt int        `json:"attempt,omitempty"`
 }
 
-// commonNames are the JSON names of the commonFields. An event's own members with such a name are
-// dropped.
+// commonNames are the JSON names of the fields of commonFields. If an event has members of its own
+// with such names, they are dropped.
 var commonNames = []string{
 	"seq", "agentExecutionId", "createdAt", "responseId", "turnId", "messageId", "toolCallId", "taskExecutionId", "attempt",
 }
@@ -53,8 +53,8 @@ type callID struct {
 // the text.
 func (c *chunk) withhold(length int64) { c.Length, c.Content = length, perdure.OnWorker }
 
-// content returns the value of the JSON member "data" of a chunk. The value is the chunk's text, or
-// a callDelta with the text if it belongs to the arguments of a tool call.
+// content returns the value of a chunk's JSON member "data". For a chunk of a tool call's arguments
+// it is a callDelta, for any other chunk the text.
 func content(text, toolCallID string) any {
 	if toolCallID == "" {
 		return text
@@ -88,7 +88,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// merge returns the JSON object in head with more members. It leaves out members whose names are in
+// merge adds members to the JSON object `head`. It leaves out members whose names are in
 // commonNames, because only the log sets them.
 func merge(head []byte, members []member) []byte {
 	if len(members) == 0 {

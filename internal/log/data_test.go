@@ -103,8 +103,8 @@ func TestEntryEventsCarryTheEntry(t *testing.T) {
 	}
 }
 
-// TestEntriesAreReadAPageAtATime checks that the entries of a page or a window are read from the
-// store with one read.
+// TestEntriesAreReadAPageAtATime checks that one read of the store returns all entries of a page or
+// a window.
 func TestEntriesAreReadAPageAtATime(t *testing.T) {
 	b := newMemoryLog()
 	for i := range 200 {
@@ -123,8 +123,8 @@ func TestEntriesAreReadAPageAtATime(t *testing.T) {
 	if n := b.entryReads; err != nil || n != 2 {
 		t.Errorf("a window took %d reads of entries (%v)", n-1, err)
 	}
-	// If the store returns fewer entries because they are large, pages are smaller, and the joined
-	// log is the same.
+	// If the store returns fewer entries because they are large, pages are smaller, and all pages
+	// together are the same log.
 	b.entriesAtOnce = 7
 	if got := all(t, b.log(), eventlog.From{}); lines(got) != lines(whole) {
 		t.Error("in small pages the log differs")

@@ -1,5 +1,5 @@
 // Package log reads an execution's log for its clients: first the existing records from any cursor,
-// in bounded pages, and then new records as they are committed. No record is missing, doubled or
-// out of order in between. Readers receive typed records; the JSON that clients see is rendered
-// from them. docs/api.md describes the events.
+// in bounded pages, and then new records as they are committed. Readers receive each record once,
+// in order, as typed values; the JSON that clients see is rendered from these. docs/api.md
+// describes the events.
 package log

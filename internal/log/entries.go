@@ -9,11 +9,11 @@ import (
 )
 
 // entryLimit is the maximum size in bytes of an entry's content that an event contains. A client
-// requests larger content by the id of the entry.
+// requests larger content separately, by the entry's id.
 const entryLimit = 256 << 10
 
 // entries are the entries to which the events of a page refer, by id. The log stores only their
-// ids, so that no content is stored twice.
+// ids.
 type entries map[uuid.UUID]*perdure.Entry
 
 // joinEntries reads all entries that the records refer to with one read of the store. If the
@@ -48,9 +48,9 @@ func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []pe
 	return joined, len(records), nil
 }
 
-// lacking returns the error for an entry to which the log refers but which the store does not
-// have. The code is not_found if the execution was deleted in the meantime, and internal if the
-// store is damaged.
+// lacking returns the error for an entry to which the log refers, but which the store did not find.
+// The code is not_found if the execution was deleted in the meantime, and internal if the store is
+// damaged.
 func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error {
 	if !perdure.IsCode(err, perdure.NotFound) {
 		return err
@@ -62,7 +62,7 @@ func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error
 }
 
 // entryNamed returns the id of the entry that a record refers to. It returns nil if the record
-// refers to none, or contains the entry itself.
+// refers to no entry, or contains the entry itself.
 func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	if r.Type != perdure.EventEntry {
 		return nil, nil
@@ -80,15 +80,15 @@ func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	return named.EntryID, nil
 }
 
-// isPruned reports whether the record is a chunk whose content was pruned because its block was
-// superseded. For the first chunk of a block it returns false: clients receive this chunk with
-// empty text, so that no seq is missing.
+// isPruned reports whether the record is a chunk whose text was pruned because its block was
+// superseded. It returns false for the first chunk of a block, which clients receive with an empty
+// text, so that no seq is missing.
 func isPruned(r perdure.Record) bool {
 	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }
 
-// shownEntry returns an entry in the form that its event contains. It checks the JSON that the
-// event will contain unchanged, so that rendering the event cannot fail.
+// shownEntry returns an entry in the form that its event contains. It checks the entry's JSON
+// texts, so that rendering the event cannot fail.
 func shownEntry(e perdure.Entry) (*perdure.Entry, error) {
 	switch {
 	case len(e.Content) > entryLimit:

@@ -25,7 +25,7 @@ var execution = uuid.MustParse("018f0000-0000-7000-8000-000000000001")
 
 const storeEpoch = 7
 
-// memoryLog is a log in memory. It has the methods of a store that a Log calls.
+// memoryLog is a log in memory. It implements the methods of a store that Log calls.
 type memoryLog struct {
 	store.LogReader // nil: methods that memoryLog does not define panic
 	hints           notify.Local
@@ -43,8 +43,8 @@ type memoryLog struct {
 	rounds     int // number of queries that read the heads of many logs
 	// eventsAtOnce is the maximum number of events that one read returns.
 	eventsAtOnce int
-	// entryReads counts the reads of entries. One read returns at most entriesAtOnce entries; 0 means
-	// all.
+	// entryReads counts the reads of entries. One read returns at most entriesAtOnce entries; if
+	// that is 0, all.
 	entryReads, entriesAtOnce int
 	err                       error
 }
@@ -67,8 +67,8 @@ func (b *memoryLog) cursor(pos int64) string {
 	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, storeEpoch), Pos: pos, Nonce: nonces[pos]}.String()
 }
 
-// Nonces returns the nonces of those records that the log still has, and of the record directly
-// before them.
+// Nonces returns the nonces of those of the records that the log still has. It also finds the nonce
+// of the record directly before the first one.
 func (b *memoryLog) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

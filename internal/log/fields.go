@@ -26,7 +26,8 @@ func membersOf(fields json.RawMessage) ([]member, error) {
 	return decoded(fields)
 }
 
-// decoded returns the same as membersOf, by decoding; it works for every JSON object.
+// decoded returns the same members as membersOf. It decodes the object, and so accepts any form of
+// it.
 func decoded(fields json.RawMessage) ([]member, error) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(perdure.ValidJSON(fields), &values); err != nil {
@@ -47,11 +48,10 @@ func decoded(fields json.RawMessage) ([]member, error) {
 	return members, nil
 }
 
-// split returns the same as membersOf, without decoding. It works for an object in compact form
-// with plain keys, as nearly all stored objects are, and returns false for any other text. It
-// scans the text once, copies nothing, and does not validate the whole text: to decode an object
-// of a megabyte for each of a thousand readers would cost the server more than all other work for
-// them.
+// split returns the same members as membersOf without decoding the object. It accepts objects in
+// compact form with plain keys, as nearly all stored objects are, and returns false for any other
+// text. It scans the text once and copies nothing, because decoding a large object for each of a
+// thousand readers would be expensive. It does not validate the values.
 func split(fields []byte) ([]member, bool) {
 	if !bytes.HasPrefix(fields, []byte("{")) || !bytes.HasSuffix(fields, []byte("}")) || !utf8.Valid(fields) {
 		return nil, false
@@ -80,8 +80,8 @@ func split(fields []byte) ([]member, bool) {
 // name returns the key without its quotes.
 func (m member) name() []byte { return m.key[1 : len(m.key)-1] }
 
-// plainKey returns the quoted key at the start of text, if a colon follows the key. It returns
-// false if the key contains escapes or bytes that are not printable ASCII.
+// plainKey returns the quoted key at the start of text, if a colon follows it. It returns false if
+// the key contains an escape, or a byte that is not printable ASCII.
 func plainKey(text []byte) ([]byte, bool) {
 	if len(text) == 0 || text[0] != '"' {
 		return nil, false
@@ -99,9 +99,9 @@ func plainKey(text []byte) ([]byte, bool) {
 	return text[:n+1], true
 }
 
-// endOfValue returns the index after the value that begins at index i: that of the comma after
-// the value, or of the brace that ends the text. It returns false if the value contains white
-// space outside strings.
+// endOfValue returns the end of the JSON value that begins at index i: the index of the comma or
+// the brace that follows the value. It returns false if the value contains white space outside
+// strings.
 func endOfValue(text []byte, i int) (int, bool) {
 	begin, depth := i, 0
 	for ; i < len(text); i++ {

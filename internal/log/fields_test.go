@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzSplitIsDecoded checks that split returns the same members as decoded for every JSON text that
-// it accepts.
+// FuzzSplitIsDecoded checks that the functions split and decoded return the same members for every
+// JSON text that split accepts.
 func FuzzSplitIsDecoded(f *testing.F) {
 	for _, text := range []string{
 		`{"b":1,"a":"x\"y\\","c":{"d":[1,"}",{}]}}`, `{"a":1,"a":2}`, `{"a": 1}`, `{}`, `{"\u0061":1}`, `{"é":"ö"}`, `{"a":"\\"}`,

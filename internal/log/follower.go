@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// A follower's ring contains the newest items of a log. ringItems is the maximum number of its
-	// items, ringBytes of their bytes. A reader that needs older items reads the store.
+	// ringItems is the maximum number of items in a follower's ring, and ringBytes of their bytes.
+	// The ring contains the newest items of a log. A reader that needs older items reads the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
 	// patience is the number of consecutive failed reads of the store after which the readers get
@@ -22,9 +22,8 @@ const (
 	patience = 5
 )
 
-// follower caches the newest items of one log for all readers that have caught up. It has no
-// goroutine of its own: the reader that receives a hint reads the store for all of them. A log
-// without activity therefore costs a little memory and no processor time.
+// follower caches the newest items of one log for all readers that have reached the end of the log.
+// It has no goroutine of its own: the reader that receives a hint reads the store for all of them.
 type follower struct {
 	org       string // org to which the reads are charged
 	execution uuid.UUID
@@ -44,14 +43,14 @@ type follower struct {
 	failed  int
 	err     error
 	changed chan struct{} // closed and replaced at each change of the fields
-	// newest is a copy of the items after the position newestAfter. Many readers wait at the same
-	// position and share this slice, which is never modified.
+	// newest is a copy of the items after the position newestAfter. It is never modified, because
+	// readers that wait at the same position share it.
 	newest      []Item
 	newestAfter int64
 }
 
-// follow adds a reader to the log's follower and returns the follower. The follower has read the
-// log's head, unless the store fails.
+// follow adds a reader to the log's follower and returns the follower. Unless the store fails, the
+// follower has then read the log's head.
 func (l *Log) follow(org string, execution uuid.UUID) *follower {
 	f := l.join(org, execution)
 	if !f.isReady() {
@@ -78,7 +77,7 @@ func (l *Log) join(org string, execution uuid.UUID) *follower {
 	return f
 }
 
-// unfollow removes a reader from the follower. The last reader to leave ends the follower.
+// unfollow removes a reader from the follower. It ends the follower after the last reader.
 func (l *Log) unfollow(f *follower) {
 	l.mu.Lock()
 	f.refs--
@@ -106,7 +105,7 @@ func (f *follower) isReady() bool {
 func (f *follower) context() context.Context { return store.ForOrg(context.Background(), f.org) }
 
 // advance reads the store until the log has no newer records. It does not stop when the calling
-// reader leaves, because it reads for all readers of the log; each read is short.
+// reader leaves, because it reads for all readers of the log.
 func (l *Log) advance(f *follower) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
@@ -132,11 +131,11 @@ func (l *Log) advance(f *follower) {
 	}
 }
 
-// Grown adds records that this process has committed to the follower of the log, so that the
-// readers need not read them from the store. If it returns false, it has added none, and the caller
-// must send a hint: the records do not directly follow the ring, a read of the store is in progress
-// or has failed, or a record is damaged. If the log has no readers, Grown does nothing and returns
-// true, because a new reader begins by reading the store.
+// Grown takes records that this process has committed, and passes them to the readers of the log,
+// who then need not read them from the store. If Grown returns false, it has passed none, and the
+// caller must send a hint. That happens if the records do not directly follow those that the
+// readers have, if a read of the store is in progress or has failed, or if a record is damaged. If
+// the log has no readers, Grown does nothing and returns true.
 func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
 	l.mu.Lock()
 	f := l.followers[execution]
@@ -168,15 +167,15 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 	return true
 }
 
-// ends reports whether the last item of the ring is at pos, and head belongs to the same log as the
-// ring.
+// ends reports whether the last item of the ring is at `pos`, and the ring's items are from the log
+// to which `head` belongs.
 func (f *follower) ends(head store.Head, pos int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed == 0 && f.head.Epoch == head.Epoch && f.head.LastPos == pos
 }
 
-// take stores the result of a read of the store in the follower. It reports whether there may be
+// take stores the result of a read of the store in the follower. It reports whether the store has
 // more to read.
 func (f *follower) take(items []Item, head store.Head, err error) bool {
 	f.mu.Lock()
@@ -205,7 +204,7 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 	return more
 }
 
-// begin empties the ring, so that it starts at head. The caller must hold f.mu.
+// begin empties the ring, and sets its start to `head`. The caller must hold f.mu.
 func (f *follower) begin(head store.Head) {
 	if f.ready {
 		f.turn++
@@ -215,8 +214,8 @@ func (f *follower) begin(head store.Head) {
 	f.wake()
 }
 
-// isAnother reports whether the store now contains another log than the follower has read. It
-// cannot recognise a log that was restored and has grown since; see checkRestored.
+// isAnother reports whether the store now contains another log than the follower has read. A log
+// that was restored from a backup and has grown since is recognised by checkRestored, not here.
 func (f *follower) isAnother(head store.Head) bool {
 	return head.Epoch != f.head.Epoch || head.LastPos < f.head.LastPos || head.LastPos == f.head.LastPos && head.Nonce != f.head.Nonce
 }
@@ -227,17 +226,17 @@ func (f *follower) turns() int {
 	return f.turn
 }
 
-// isFailing reports whether the last read of the store has failed, after an earlier one had
-// succeeded.
+// isFailing reports whether the newest read of the store has failed. It is false while no read has
+// succeeded yet.
 func (f *follower) isFailing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed > 0
 }
 
-// checkRestored checks the log after failed reads, because the store may have been restored in the
-// meantime. If the record at the follower's head now has another nonce, checkRestored empties the
-// ring. The caller must hold f.reading.
+// checkRestored is called when a read succeeds after failed ones, because the store may have been
+// restored from a backup in the meantime. If the record at the follower's head now has another
+// nonce, it empties the ring. The caller must hold f.reading.
 func (l *Log) checkRestored(f *follower) error {
 	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {
@@ -277,7 +276,7 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// followerView is what a follower returns to a reader at one position.
+// followerView is what a reader at one position gets from a follower.
 type followerView struct {
 	items   []Item
 	head    store.Head
@@ -286,7 +285,7 @@ type followerView struct {
 	changed <-chan struct{} // closed when there is more to see
 }
 
-// after returns a view of the items after the position pos.
+// after returns a view of the items after a position.
 func (f *follower) after(pos int64) (followerView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -51,8 +51,8 @@ func TestGrownRecordsAreNotReadFromTheStore(t *testing.T) {
 	})
 }
 
-// TestGrownRecordsWithAGapAreRejected checks that Grown rejects records after a gap, known records,
-// and records of another log. The reader still receives the whole log.
+// TestGrownRecordsWithAGapAreRejected checks that Grown rejects records after a gap, records that
+// it already knows, and records of another log. The reader still receives the whole log.
 func TestGrownRecordsWithAGapAreRejected(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()

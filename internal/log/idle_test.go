@@ -12,16 +12,16 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// read returns how often the store was read, by kind of read.
+// read returns how often the store was read: pages of records, heads, and rounds of reads.
 func (b *memoryLog) read() (pages, heads, rounds int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.reads, b.heads, b.rounds
 }
 
-// TestIdleReadersShareOneQueryASecond checks that in a minute, 200 idle readers cause no query of
-// the store if hints are never lost. If hints can be lost, they cause one query per second in
-// total.
+// TestIdleReadersShareOneQueryASecond checks the queries of 200 idle readers in a minute. If hints
+// are never lost, there are none. If hints can be lost, there is one query per second for all
+// readers together.
 func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 	const readers, seconds = 200, 60
 	for name, open := range map[string]func(*memoryLog) *eventlog.Log{
@@ -109,7 +109,7 @@ func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 }
 
 // TestReaderThatTookTheHintLeaves checks that a reader receives all new items, although twenty
-// other readers leave when they receive the first new item.
+// other readers of the log leave after their first new item.
 func TestReaderThatTookTheHintLeaves(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()

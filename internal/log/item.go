@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Item is an element of the sequence that a reader of a log receives. It contains the typed record.
-// [Item.Data] returns the record in the JSON form that clients receive. Readers share what an item
-// points to, and must not change it.
+// Item is one element of what a reader of a log receives. It contains a typed record. [Item.Data]
+// returns the record in the JSON form that clients receive. Readers share what an item points to,
+// and must not change it.
 type Item struct {
 	// Event is the event name that clients receive: the type of the record, Snapshot, Reset or End. It
 	// is "" in an item that only moves the position, and in an idle item. Idle items arrive at
@@ -36,7 +36,7 @@ type Item struct {
 	// More reports that another item follows at once, so that a reader can write several together.
 	More bool
 	// At is the commit time of the record; zero for an item that is not a record. Live reports that
-	// the reader had caught up with the log before this item.
+	// the reader had reached the end of the log before this item.
 	At   perdure.Time
 	Live bool
 
@@ -44,8 +44,8 @@ type Item struct {
 	suffix    []byte // members that Data adds at the end, each preceded by a comma
 }
 
-// NewItem returns an item that a view of the log has made, and that is not a record of the log. The
-// parameter data is the JSON object that clients receive.
+// NewItem returns an item that is not a record of the log. `data` is the JSON object that clients
+// receive.
 func NewItem(event, typ perdure.EventType, seq int64, data []byte) Item {
 	return Item{Event: event, Type: typ, Seq: seq, rendering: rendered(data)}
 }
@@ -130,7 +130,7 @@ type renderedRecord struct {
 	rendering rendering
 }
 
-// item returns the item of a record. The caller sets the cursor.
+// item returns the item for a record. The caller sets the cursor.
 func (all entries) item(execution uuid.UUID, r perdure.Record) (Item, error) {
 	if isPruned(r) {
 		return Item{Seq: r.Seq}, nil
@@ -147,8 +147,8 @@ func (all entries) item(execution uuid.UUID, r perdure.Record) (Item, error) {
 	return i, err
 }
 
-// entryOf returns the entry to which an event refers. joined is true if the event contains only the
-// entry's id, and the entry was read from the store.
+// entryOf returns the entry to which an event refers. The result `joined` is true if the event
+// contains only the entry's id, and the entry was read from the store.
 func (all entries) entryOf(r perdure.Record) (e *perdure.Entry, joined bool, err error) {
 	id, err := entryNamed(r)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestWithheldPiecesKeepTheirPlaces(t *testing.T) {
 }
 
 // TestWithheldBlocksAreGivenByLength checks that if only the worker stores the text of a block, a
-// snapshot of the block has its length. Open and closed blocks are checked.
+// snapshot of the block contains the text's length instead. Open and closed blocks are checked.
 func TestWithheldBlocksAreGivenByLength(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		b := newMemoryLog()

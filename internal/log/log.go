@@ -33,8 +33,8 @@ const (
 type From struct {
 	// Cursor is the last cursor that the client received; it takes precedence over AfterSeq.
 	Cursor string
-	// AfterSeq requests all events with a greater seq. Before them come full snapshots of the blocks
-	// with a seq up to AfterSeq that are open or were closed after that event.
+	// AfterSeq requests all events with a greater seq. Before them come full snapshots of the
+	// blocks that were open at the event with this seq.
 	AfterSeq *int64
 	// Idle is the interval at which a reader receives idle items while there is nothing to read;
 	// default 1 s.
@@ -52,14 +52,14 @@ type Log struct {
 	rounds    *poller // nil if there are no followers
 }
 
-// New creates a Log that reads from the store. storeEpoch is the epoch of the store. The notifier
-// hints reports when a log has grown.
+// New creates a Log that reads from the store with the epoch storeEpoch. The notifier `hints`
+// reports when a log has grown.
 func New(read store.LogReader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
 
-// page reads the records after pos, at most limit, and fewer if their entries are
-// large. Records that are not shown to clients become items that only move the position.
+// page reads at most `limit` records after a position. It reads fewer if their entries are large.
+// Records that clients do not see become items that only move the position.
 func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit int) ([]Item, store.Head, error) {
 	records, head, err := l.read.Log(ctx, execution, pos, limit)
 	if err != nil {
@@ -92,8 +92,8 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 // position, because they were pruned.
 var errTruncated = errors.New("the log begins later")
 
-// gap returns the error for a missing record at pos. It is errTruncated if the log now begins after
-// pos, and otherwise an internal error, because the log is damaged. A gap is never skipped.
+// gap returns the error for a missing record at a position. It is errTruncated if the log now
+// begins after that position, and otherwise an internal error, because the log is damaged.
 func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// restore simulates that the store was restored to the position pos, and that new records then took
-// the place of all the lost ones. The new records have other nonces.
+// restore simulates that the store was restored from a backup that ended at the position `pos`, and
+// that as many new records as were lost were then added. The new records have other nonces.
 func (b *memoryLog) restore(pos int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,8 +28,8 @@ func (b *memoryLog) restore(pos int64) {
 	b.head.Nonce = b.records[len(b.records)-1].Nonce
 }
 
-// given returns the cursors that a log has sent for each position: in streams of the whole log, in
-// streams and windows after each seq, and by CursorAt.
+// given returns all cursors that readers of the log receive, by position: from streams of the whole
+// log, from streams and windows after each seq, and from CursorAt.
 func given(t *testing.T, b *memoryLog) map[int64][]string {
 	t.Helper()
 	l, cursors := b.log(), map[int64][]string{}
@@ -80,8 +80,8 @@ func TestEveryWayToAPositionGivesTheSameCursor(t *testing.T) {
 	}
 }
 
-// answer returns the reason of the reset that a page contains for a cursor, or "" for none. It
-// checks that the stream and Position treat the cursor in the same way.
+// answer requests a page with a cursor, and returns the reason of the reset that the page contains;
+// "" if it contains none. It checks that Tail and Position treat the cursor in the same way.
 func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 	t.Helper()
 	reason := ""
@@ -110,9 +110,9 @@ func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 	return reason
 }
 
-// TestARestoredStoreIsNoticedAtEveryPosition checks that after a restore to any position, followed
-// by the same number of other records, cursors after that position get a reset. Earlier cursors
-// stay valid.
+// TestARestoredStoreIsNoticedAtEveryPosition checks a log that was restored to any position, and
+// then got as many new records as were lost. Cursors after that position get a reset; earlier
+// cursors stay valid.
 func TestARestoredStoreIsNoticedAtEveryPosition(t *testing.T) {
 	first := newMemoryLog()
 	first.chat()
@@ -154,7 +154,7 @@ func TestACursorWithoutANonceResets(t *testing.T) {
 }
 
 // TestACursorOfAnOldRecordIsValid checks that cursors of records that were stored without a nonce
-// are valid. A cursor with another nonce at such a record gets a reset.
+// are valid. A cursor with a nonce gets a reset at such a record.
 func TestACursorOfAnOldRecordIsValid(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()

@@ -15,15 +15,14 @@ type Page struct {
 	Next perdure.Cursor
 	// UpToDate reports that the log had no records after Next.
 	UpToDate bool
-	// Reset is set if the cursor does not fit the log, or if records after the cursor were pruned.
-	// The latter also applies to a cursor at the start of the log. In both cases Items begins at
-	// the first record, and the client must drop its copy of the log.
+	// Reset is set if the cursor does not fit the log, or if records after the cursor (or from the
+	// start of the log, if there is no cursor) were pruned. Items then begins at the first record
+	// that the log still has, and the client must drop its copy of the log.
 	Reset *ResetData
 }
 
-// Page returns at most limit records after the cursor. It may return fewer, or none, even if the
-// log has more; UpToDate reports whether the end of the log was reached. Errors: invalid_argument,
-// not_found.
+// Page returns at most `limit` records after the cursor. It may return fewer or none before the end
+// of the log; UpToDate reports whether the end was reached. Errors: invalid_argument, not_found.
 func (l *Log) Page(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page, error) {
 	c, err := perdure.ParseCursor(cursor)
 	if err != nil {
@@ -73,8 +72,8 @@ func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor
 	return p, nil
 }
 
-// AtEnd reports whether a reader that begins at a position (from) will never receive an item. This
-// is so if the log has ended and the position is at its end. Errors: invalid_argument, not_found.
+// AtEnd reports whether a reader that begins at a position will never receive an item, because the
+// log has ended and the position is at its end. Errors: invalid_argument, not_found.
 func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

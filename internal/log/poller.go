@@ -10,8 +10,8 @@ import (
 )
 
 // poller is the only goroutine of a Log; it runs while the Log has followers. Once a second it
-// reads every log again whose last read failed. If the store's hints about new records can be
-// lost, it also reads the heads of all followed logs with one query.
+// repeats the read of each log whose last read failed. If hints can be lost, it also reads the
+// heads of all followed logs with one query.
 type poller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -36,9 +36,9 @@ func (l *Log) startPoller() {
 	}(l.rounds)
 }
 
-// stopRounds stops the poller after the last follower has left. The caller must hold l.mu. The
-// returned function waits until the poller's goroutine has ended. The caller must release l.mu
-// before it calls this function.
+// stopRounds stops the poller after the last follower has left. The caller must hold l.mu, and
+// release it before it calls the returned function, which waits for the end of the poller's
+// goroutine.
 func (l *Log) stopRounds() (wait func()) {
 	r := l.rounds
 	l.rounds = nil
@@ -79,8 +79,8 @@ func (l *Log) round(ctx context.Context) {
 	}
 }
 
-// behind reports whether the follower must read the store: if its last read failed, or the head
-// in the store has changed. The head of a deleted log is zero.
+// behind reports whether the follower must read the store: its last read failed, or `head`, the
+// log's head in the store, has changed.
 func (f *follower) behind(head *store.Head) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Position returns the position at which a reader begins. It returns 0 for the start of the log. It
-// also returns 0 for a position that does not fit the log, for which a reader receives a reset.
-// Errors: invalid_argument, not_found.
+// Position returns the position at which a reader begins; 0 is the start of the log. If the reader
+// would receive a reset because its position does not fit the log, Position returns 0, too. Errors:
+// invalid_argument, not_found.
 func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int64, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {
@@ -34,8 +34,8 @@ func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int
 	}
 }
 
-// LastSeq returns the greatest seq of the events up to the position pos that have one of the types;
-// 0 if there is none.
+// LastSeq returns the greatest seq of the events of the given types up to a position; 0 if there is
+// none.
 func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
 	if pos <= 0 || len(types) == 0 {
 		return 0, nil
@@ -67,8 +67,9 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 }
 
 // BlocksFrom returns the position from which a view must read the log to restore its state at the
-// position pos. A view needs the blocks that are open at pos, the blocks that were open at the same
-// time as one of them, and so on. Blocks of a type t for which is(t) returns false are ignored.
+// position `pos`. A view needs the blocks that are open at `pos`, the blocks that were open when
+// one of these began, and so on. Only blocks of types for which the function `is` returns true
+// count.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for {
 		seq, err := l.LastSeq(ctx, execution, pos, perdure.EventTypes)

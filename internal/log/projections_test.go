@@ -11,16 +11,17 @@ import (
 // The tests of this file run on every store, and over every projection of the log of a real agent's
 // run.
 
-// TestEveryProjectionResumedAtAnyEventEqualsWhole cuts the reading of each projection after an
-// event, and resumes it on another server. It checks that the content is the same as without a cut.
+// TestEveryProjectionResumedAtAnyEventEqualsWhole checks that a reading of each projection that is
+// cut after an event, and resumed on another server, has the same content as a reading without a
+// cut.
 func TestEveryProjectionResumedAtAnyEventEqualsWhole(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	opentest.EachLasting(t, logtest.CutAndResume)
 }
 
 // TestEveryProjectionReadLiveEqualsReplay checks readers that start while the run is live and whose
-// connections break at random. They end with the same content as a reader that starts after the
-// run.
+// connections break at random. At the end, they have the same content as a reader that starts after
+// the run.
 func TestEveryProjectionReadLiveEqualsReplay(t *testing.T) {
 	opentest.EachLasting(t, func(t *testing.T, open opentest.Reopener) { logtest.Live(t, open, 0) })
 }

@@ -23,7 +23,7 @@ func rendered(data []byte) *rendering {
 	return r
 }
 
-// bytes returns the JSON of the item i, to which the rendering belongs.
+// bytes returns the JSON of the item to which the rendering belongs.
 func (r *rendering) bytes(i Item) []byte {
 	r.once.Do(func() {
 		data, err := r.render(i)
@@ -59,8 +59,8 @@ func headOf(r perdure.Record, execution uuid.UUID) commonFields {
 	}
 }
 
-// chunkData returns the JSON of a chunk of a block. If snapshot is set, the chunk contains the
-// whole block, and clients replace what they have of the block.
+// chunkData returns the JSON of a chunk of a block. If `snapshot` is true, the chunk contains the
+// whole block, which replaces the client's copy of the block.
 func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, error) {
 	c := r.Chunk
 	piece := chunk{commonFields: headOf(r, execution), Offset: c.Offset, Stream: c.Stream, Snapshot: snapshot}
@@ -75,8 +75,8 @@ func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, er
 	return encode(piece)
 }
 
-// eventData returns the JSON of an event. The parameter members contains the members that only
-// events of this type have.
+// eventData returns the JSON of an event. `members` are the members that only events of this type
+// have.
 func eventData(r perdure.Record, execution uuid.UUID, members []member) ([]byte, error) {
 	head, err := encode(headOf(r, execution))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// goldenRendering is the file with the bytes of every projection of mixedLog, as the first version
-// of the rendering wrote them. Clients depend on these bytes, so the file is never written again.
+// goldenRendering is the file with the bytes of every projection of mixedLog. Clients depend on
+// these bytes, so the file is never written again.
 const goldenRendering = "testdata/rendering.golden"
 
 func TestRenderingIsTheSameByteForByte(t *testing.T) {
@@ -53,8 +53,8 @@ func projections(t *testing.T, b *memoryLog) string {
 	return out.String()
 }
 
-// goldenTypes returns the event types that existed when goldenRendering was written. mixedLog
-// chooses types by number, so a new type would change the log.
+// goldenTypes returns the event types that existed when the file goldenRendering was written.
+// mixedLog chooses types by number, so new types would change the log.
 func goldenTypes() []perdure.EventType {
 	return slices.DeleteFunc(slices.Clone(perdure.EventTypes), func(t perdure.EventType) bool {
 		return strings.HasPrefix(string(t), "question.")
@@ -95,9 +95,8 @@ func mixedLog() *memoryLog {
 	return b
 }
 
-// place changes the newest record. At random it sets the record's task, and its position in the
-// conversation to the value of the variable place. If the record is a chunk, its block gets a type
-// that depends on its seq.
+// place changes the newest record. At random it sets the record's Place, task and attempt. If the
+// record is a chunk, its block gets a type that depends on the seq.
 func (b *memoryLog) place(r *rand.Rand) {
 	last := &b.records[len(b.records)-1]
 	if last.Type.Ends() || last.Type == perdure.EventEntry || last.Type == perdure.EventBlockClosed {

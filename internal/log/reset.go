@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// reset yields a reset, which tells the reader to drop all records that it has received. It then
-// moves the reader's position to before the first record of the log.
+// reset sends the reader a reset, so that it drops all records that it has received. It then moves
+// the reader's position to before the first record of the log.
 func (t *tail) reset(ctx context.Context, reason string) error {
 	at, data, err := t.log.resetTo(ctx, t.execution, reason)
 	if err != nil {

@@ -40,9 +40,8 @@ func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
 	}
 }
 
-// TestTruncatedLogResets checks that a reader of a pruned log gets a reset at the start of the log,
-// and at every pruned position that is tested. A reader directly before the first remaining record
-// gets none.
+// TestTruncatedLogResets checks that a reader of a pruned log gets a reset if the record after its
+// position was pruned. A reader directly before the first remaining record gets none.
 func TestTruncatedLogResets(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()

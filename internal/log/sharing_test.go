@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// TestReadersShareTheRendering checks that readers that have caught up get the same rendered bytes
-// of a record, also if they ask for them at the same time. WithPrevious does not change these
+// TestReadersShareTheRendering checks that readers at the end of a log share the rendered bytes of
+// a new record, even if they ask for them at the same time. WithPrevious does not change these
 // bytes.
 func TestReadersShareTheRendering(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

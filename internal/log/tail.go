@@ -13,11 +13,10 @@ import (
 )
 
 // Tail yields the log from a position: first the existing records, oldest first, then new records
-// as they are committed. It ends after an item with the event End when the log ends. It also ends
-// when ctx is done, with the cause as its error, or when the store fails. Tail yields one reset and
-// then the log from its first record if the position does not fit the log. It does the same if
-// records after the position were pruned, even if the position is the start of the log. Errors:
-// invalid_argument, not_found.
+// as they are committed. When the log ends, Tail ends after an item with the event End. It also
+// ends when ctx is done, with the cause as its error, or when the store fails. If the position does
+// not fit the log, or if records after the position were pruned, Tail yields one reset and then the
+// log from its first record. Errors: invalid_argument, not_found.
 //
 // A reader may take any time for an item: nothing waits for it.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
@@ -48,8 +47,8 @@ type tail struct {
 
 	at    perdure.Cursor // position after the last item
 	ended bool
-	// coveredSeq and coveredPos describe what snapshots have already contained: all chunks up to
-	// coveredPos of the blocks with a seq up to coveredSeq.
+	// coveredSeq and coveredPos describe what the reader has received in snapshots: the chunks up
+	// to coveredPos of the blocks with a seq up to coveredSeq.
 	coveredSeq, coveredPos int64
 }
 
@@ -102,8 +101,8 @@ func (t *tail) step(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// check checks whether the reader's position fits the log that the follower reads now. If it does
-// not, check resets the reader.
+// check checks whether the reader's position fits the log that the follower now reads. If not, it
+// sends the reader a reset.
 func (t *tail) check(ctx context.Context, turn int) error {
 	head, err := t.log.read.LogHead(ctx, t.execution)
 	if err != nil {
@@ -134,8 +133,8 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the request writes the items later, when it has no place
-	// The follower returned the channel seen.changed before the store was read. If the read has
-	// missed a record, the follower closes this channel, and the reader reads again.
+	// If the read of the store has missed a record, the follower closes the channel seen.changed,
+	// because it has returned that channel before the read. The reader then reads again.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
@@ -147,8 +146,8 @@ func sizeOf(items []Item) (bytes int) {
 	return bytes
 }
 
-// pass yields an item of the log. If a snapshot has already contained the item, pass yields an item
-// that only moves the position.
+// pass sends the reader an item of the log. If the reader has already received it in a snapshot,
+// pass sends an item that only moves the position.
 func (t *tail) pass(item Item) error {
 	t.at = item.Cursor
 	if item.Event.Ends() {
@@ -160,8 +159,8 @@ func (t *tail) pass(item Item) error {
 	return t.give(item)
 }
 
-// covered reports whether a snapshot has already contained the item. All events with a seq up to
-// coveredSeq are before the reader's position. An item with such a seq is therefore a chunk.
+// covered reports whether the reader has already received the item in a snapshot. Only chunks come
+// after the reader's position with a seq up to coveredSeq.
 func (t *tail) covered(item Item) bool {
 	return item.Seq <= t.coveredSeq && item.Cursor.Pos <= t.coveredPos
 }
@@ -173,9 +172,9 @@ func (t *tail) give(item Item) error {
 	return nil
 }
 
-// wait returns when the log may have more records, or yields an idle item if it has none for a
-// while. The first reader that receives a hint reads the store on behalf of all readers of the
-// log.
+// wait returns when the log may have more records. If it has none for the idle interval, wait sends
+// the reader an idle item. The first reader that receives a hint reads the store for all readers of
+// the log.
 func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	if t.follower == nil {
 		t.follower = t.log.follow(store.OrgOf(ctx), t.execution)
@@ -201,7 +200,7 @@ func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// begin sets the reader's position to the one that the parameter from describes.
+// begin sets the reader's start position.
 func (t *tail) begin(ctx context.Context, from From) error {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {
@@ -240,7 +239,7 @@ func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) e
 	return t.endedAt(ctx, head)
 }
 
-// endedAt sets the field ended if the log has ended and the reader is at its end.
+// endedAt sets the field `ended` if the log has ended and the reader is at its end.
 func (t *tail) endedAt(ctx context.Context, head store.Head) error {
 	if t.at.Pos < head.LastPos {
 		return nil

@@ -64,7 +64,8 @@ func TestResumeAfterEveryRecordEqualsWhole(t *testing.T) {
 	}
 }
 
-// live reads a log in a goroutine. When the log has ended, it sends the items on the channel.
+// live reads a log in a goroutine. At the end of the log, it sends all items on the returned
+// channel.
 func live(ctx context.Context, l *eventlog.Log, from eventlog.From) <-chan []eventlog.Item {
 	done := make(chan []eventlog.Item, 1)
 	go func() {

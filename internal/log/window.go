@@ -17,13 +17,12 @@ type Span struct {
 	Limit         int
 }
 
-// Window is a part of a log, counted in events. A block is one event: a full snapshot that replaces
-// the client's copy of the block.
+// Window is a part of a log, counted in events. Each block counts as one event, and its item is a
+// full snapshot that replaces the client's copy of the block.
 type Window struct {
-	// Across is set in a window of the events after a seq. It contains snapshots of those blocks
-	// that began up to that seq and are open or were closed after it, oldest first. The snapshots
-	// are complete up to the position AcrossAt. A reader that was disconnected inside such a
-	// block needs them.
+	// Across is set in a window of the events after a seq. It contains snapshots of the blocks that
+	// were open at the event with that seq, oldest first, complete up to the position AcrossAt. A
+	// reader that was disconnected inside such a block needs them.
 	Across   []Item
 	AcrossAt int64
 	Items    []Item // oldest first
@@ -34,17 +33,17 @@ type Window struct {
 	// More reports whether the log has further events: after Last if Span.After is set, otherwise
 	// before First.
 	More bool
-	// Reset is set if the client knows a seq that the log does not have, or if events after its
-	// position were pruned. The window then has the newest events, and the client first drops its copy
-	// of the log.
+	// Reset is set if the client knows a seq that the log does not have, or if the event after its
+	// newest one was pruned. The window then has the newest events, and the client first drops its
+	// copy of the log.
 	Reset *ResetData
 	// At is the position up to which the blocks in the window are complete.
 	At perdure.Cursor
 }
 
 // Window returns at most s.Limit events. It returns fewer if they exceed about 1 MiB. The cursor of
-// each item is the position after the item's first record. A reader that resumes there may receive
-// data that it already has. Errors: invalid_argument, not_found.
+// each item is the position after its first record, so a reader that resumes there may receive text
+// of a block that it already has. Errors: invalid_argument, not_found.
 func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, error) {
 	if err := s.check(); err != nil {
 		return Window{}, err
@@ -72,8 +71,8 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	return w, err
 }
 
-// seqMisfit returns the reason for which a client must get a reset; "" if it needs none. The
-// parameter after is the seq of the client's newest event.
+// seqMisfit returns the reason why a client must get a reset; "" if it needs none. `after` is the
+// seq of the client's newest event.
 func (l *Log) seqMisfit(ctx context.Context, execution uuid.UUID, head store.Head, after *int64) (string, error) {
 	if after == nil {
 		return "", nil
@@ -121,9 +120,9 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 	return w, l.addEarlierBlocks(ctx, execution, &w, after)
 }
 
-// addEarlierBlocks adds snapshots of the blocks that were open at the event before the window. The
-// parameter after is the seq of this event. Because the snapshots are read after the window's
-// events, they are complete at least up to the window's position.
+// addEarlierBlocks adds snapshots of the blocks that were open at the event before the window,
+// whose seq is `after`. Because the snapshots are read after the window's events, they are complete
+// at least up to the window's position.
 func (l *Log) addEarlierBlocks(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
 	if after == 0 {
 		return nil
@@ -133,8 +132,8 @@ func (l *Log) addEarlierBlocks(ctx context.Context, execution uuid.UUID, w *Wind
 	return err
 }
 
-// backward returns the newest events with a seq above low and up to high, as many as one read
-// returns.
+// backward returns the newest events with a seq greater than `low` and at most `high`. It returns
+// as many as one read of the store returns.
 func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64) (Window, error) {
 	for {
 		events, head, err := l.read.Events(ctx, execution, low, high)
@@ -177,8 +176,8 @@ func (w *Window) bound() {
 // windowBytes is the approximate maximum size of a window in bytes.
 const windowBytes = 1 << 20
 
-// fill adds events to the window, at least one, and as many as fit. It counts the content of
-// entries, which the store does not count when it reads events.
+// fill adds as many events to the window as fit, but at least one. Their sizes include the contents
+// of entries.
 func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event, head store.Head) error {
 	for left := windowBytes; len(events) > 0; {
 		records := make([]perdure.Record, len(events)) // zero for blocks, which refer to no entry
@@ -215,8 +214,8 @@ func firstCursor(e store.Event, epoch uint64) perdure.Cursor {
 	return perdure.Cursor{Epoch: epoch, Pos: e.Block.FirstPos, Nonce: e.Block.FirstNonce}
 }
 
-// eventItem returns the item of an event. The cursor of a block is the position after its first
-// record. A reader recognises data that it receives twice by its offset.
+// eventItem returns the item of an event. The cursor of a block's item is the position after the
+// first record of the block.
 func (l *Log) eventItem(execution uuid.UUID, joined entries, e store.Event, head store.Head) (item Item, err error) {
 	if e.Record != nil {
 		item, err = joined.item(execution, *e.Record)

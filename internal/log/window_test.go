@@ -20,8 +20,9 @@ func window(t *testing.T, b *memoryLog, s eventlog.Span) eventlog.Window {
 	return w
 }
 
-// TestWindowsJoinedAreTheLog checks that windows forward or backward contain each event once, in
-// order, for each limit and each number of events that the store returns at once.
+// TestWindowsJoinedAreTheLog checks that all windows together, forward or backward, contain each
+// event once and in order. It tries each limit, and different numbers of events that the store
+// returns at once.
 func TestWindowsJoinedAreTheLog(t *testing.T) {
 	for _, atOnce := range []int{1, 2, 100} {
 		b := newMemoryLog()
@@ -61,8 +62,8 @@ func TestWindowsJoinedAreTheLog(t *testing.T) {
 	}
 }
 
-// TestWindowEndsAtItsPosition checks that an open block in a window has all its text. A reader that
-// continues at the window's position receives only the later text.
+// TestWindowEndsAtItsPosition checks that an open block in a window has all its text up to the
+// window's position. A reader that continues at that position receives only the later text.
 func TestWindowEndsAtItsPosition(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
@@ -86,8 +87,8 @@ func TestWindowEndsAtItsPosition(t *testing.T) {
 	}
 }
 
-// TestWindowOfAClientThatIsAhead checks that a client that is ahead of the log gets the newest
-// events and a reset. A client at the end gets neither.
+// TestWindowOfAClientThatIsAhead checks that a client with a seq after the end of the log gets the
+// newest events and a reset. A client with the newest seq gets neither.
 func TestWindowOfAClientThatIsAhead(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -138,7 +139,7 @@ func TestPrunedEventsResetTheClient(t *testing.T) {
 }
 
 // TestWindowsAreBoundedInBytes checks that a window has at most 1 MiB of data, although the limit
-// allows more events. The joined windows contain all events.
+// allows more events. All windows together contain all events.
 func TestWindowsAreBoundedInBytes(t *testing.T) {
 	b := newMemoryLog()
 	b.eventsAtOnce = 1000

@@ -1,14 +1,14 @@
-// Package longtest selects tests and their cases for the three commands that run tests.
+// Package longtest decides which tests run, and with how many cases.
 //
-// The command make check runs go test with -short, which skips some tests. The command make test
-// runs all tests, some of them on a sample of their cases. The command make test-long sets
-// PERDURE_TEST=long, so that tests run all their cases.
+// The command make check skips tests that need much time or a service: it runs go test with -short.
+// The command make test runs all tests, some of them with a sample of their cases. The command make
+// test-long sets PERDURE_TEST=long, so that tests run all their cases.
 package longtest
 
 import "testing"
 
-// Skip skips a test under -short. The parameter needs names the resource that the test needs and
-// make check lacks: seconds of a processor, a PostgreSQL server, a browser.
+// Skip skips a test under -short. `needs` names what the test needs and make check does not have:
+// seconds of a processor, a PostgreSQL server, a browser.
 func Skip(t testing.TB, needs string) {
 	t.Helper()
 	if testing.Short() {

@@ -14,8 +14,8 @@ import (
 func All() bool { return os.Getenv("PERDURE_TEST") == "long" }
 
 // Sample returns a function that reports whether a name is in a sample of about one in n names. The
-// sample depends only on the names and the seed (Seed). In the long form, the sample contains all
-// names. Sample logs the seed, so that a run can be repeated.
+// sample depends only on the names and on the seed, which Sample logs so that a run can be
+// repeated. In the long form of tests, the sample contains all names.
 func Sample(t testing.TB, n int) func(name string) bool {
 	t.Helper()
 	if All() {
@@ -29,8 +29,8 @@ func Sample(t testing.TB, n int) func(name string) bool {
 	}
 }
 
-// Seed returns PERDURE_TEST_SEED, or a random seed that is the same for all tests of the binary, and
-// logs it.
+// Seed returns the value of PERDURE_TEST_SEED. If it is not set, Seed returns a random seed, the
+// same for all tests of the binary. Seed logs the seed.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	chosen, err := seed()
@@ -49,7 +49,7 @@ var seed = sync.OnceValues(func() (uint64, error) {
 })
 
 // Checks sets how many random cases package rapid tries during a test and its parallel subtests:
-// few, or many in the long form. A number on the command line has priority.
+// `few`, or `many` in the long form of tests. A number on the command line has priority.
 func Checks(t testing.TB, few, many int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

@@ -1,6 +1,6 @@
-// Package lru has a map that records the order in which its values were used. Caches with a limit
-// in bytes are based on it: the cache counts the bytes, and removes the least recently used values
-// while they exceed its limit. All operations except Keys take constant time.
+// Package lru has a map that records the order in which its values were used. A cache with a limit
+// in bytes uses it: the cache counts the bytes, and removes the least recently used values while
+// the bytes exceed the limit. All operations except Keys take constant time.
 package lru
 
 import (
@@ -55,7 +55,8 @@ func (m *Map[K, V]) Put(key K, value V) {
 	m.at[key] = m.order.PushFront(&item[K, V]{key, value})
 }
 
-// Remove removes key and returns its value. It returns the zero value if there is none.
+// Remove removes a key and returns its value. It returns the zero value if the map does not contain
+// the key.
 func (m *Map[K, V]) Remove(key K) (value V) {
 	at := m.at[key]
 	if at == nil {

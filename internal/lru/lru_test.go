@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOrderOfUse checks random operations on a Map against a slice of the keys in the order of
-// use. After each operation, the returned value, the keys and the length must be equal.
+// TestOrderOfUse applies random operations to a Map and to a slice of keys in the order of use.
+// After each operation, the returned value, the keys and the length must be equal.
 func TestOrderOfUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m Map[int, int]

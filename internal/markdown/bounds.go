@@ -8,8 +8,8 @@ import (
 )
 
 // These are the limits of rendering. A block that exceeds one of them is shown as escaped source.
-// The length of the output is checked after the work. Every other limit is checked before the work
-// that it limits.
+// The length of the output is checked while it is written. Every other limit is checked before the
+// work that it limits.
 const (
 	// cellsPerByte is the maximum number of cells of a table per byte of its source. A row with
 	// fewer cells than the head is filled up with empty cells.
@@ -18,9 +18,8 @@ const (
 	leastCell = 10
 	// maxNesting is the maximum nesting of quotes, list items, emphasis and links.
 	maxNesting = 32
-	// openNesting is the maximum of the nesting that is estimated before the parse. A text with a
-	// higher estimate is not parsed. openNesting is more than maxNesting, because the estimate can
-	// be too high.
+	// openNesting is the maximum of the nesting that is estimated before the parse. It is more than
+	// maxNesting, because the estimate can be too high.
 	openNesting = 2 * maxNesting
 	// maxOpenLines is the maximum of the number of lines times the nesting, because the parser
 	// compares every line with every open block.
@@ -32,13 +31,12 @@ const (
 	// parser compares each such pipe in a table with all others.
 	maxEscapedPipes = 1 << 10
 	// maxBracketWork limits the work of finding the ends of links in a paragraph or cell. The work
-	// is the number of brackets times the number of open brackets, and the number of link
-	// destinations times their length.
+	// is the number of comparisons of closing brackets with open brackets, and the number of bytes
+	// that are read to find the ends of link destinations.
 	maxBracketWork = 4 << 20
 )
 
-// outputLimit returns the maximum size of the HTML of a block. The parameter source is the size of
-// the block's source in bytes.
+// outputLimit returns the maximum size of the HTML of a block whose source has that many bytes.
 func outputLimit(source int) int { return 32*source + 64<<10 }
 
 // exceedsText reports whether the text exceeds the limits on nesting and tables. It does not parse
@@ -47,8 +45,8 @@ func exceedsText(source []byte) bool {
 	return exceedsNesting(source) || exceedsTables(source)
 }
 
-// exceedsNesting estimates the nesting of blocks from the markers at the start of lines. It decides
-// only whether goldmark may parse the text.
+// exceedsNesting estimates the nesting of blocks from the markers at the start of lines. It reports
+// whether the nesting is too deep for the parser.
 func exceedsNesting(source []byte) bool {
 	var items []int // the columns at which the content of open list items begins
 	deepest, lines := 1, 0
@@ -66,9 +64,9 @@ func exceedsNesting(source []byte) bool {
 	return deepest*lines > maxOpenLines
 }
 
-// openItems returns the list items that are open after the line, and the number of list items and
-// quotes in which the line is nested. The parameter items are the list items that were open before
-// the line. A list item is represented by the column at which its content begins.
+// openItems returns the list items that are open after a line, and the number of list items and
+// quotes in which the line is nested. `items` are the list items that were open before the line.
+// Each is represented by the column at which its content begins.
 func openItems(items []int, line []byte) ([]int, int) {
 	quotes, column := 0, 0
 	for {
@@ -91,7 +89,8 @@ func openItems(items []int, line []byte) ([]int, int) {
 	}
 }
 
-// exceedsTables reports whether a possible table has more cells than the bytes of its source allow.
+// exceedsTables reports whether a possible table has too many cells for the length of its source,
+// or the text has too many escaped pipes.
 func exceedsTables(source []byte) bool {
 	if bytes.Count(source, []byte(`\|`)) > maxEscapedPipes && bytes.IndexByte(source, '`') >= 0 {
 		return true
@@ -145,8 +144,8 @@ func splitLine(source []byte) (line, rest []byte) {
 	return source, nil
 }
 
-// exceedsInlines reports whether a paragraph, heading or cell of the parsed blocks exceeds the
-// limits on nesting, or on syntax that inline parsing handles in quadratic time.
+// exceedsInlines reports whether a paragraph, heading or cell exceeds the limits on nesting, or on
+// syntax that the parser handles in quadratic time.
 func exceedsInlines(doc ast.Node, source []byte) bool {
 	return exceedsDepth(doc) || anyNode(doc, func(n ast.Node) bool {
 		if n.Type() != ast.TypeBlock || n.IsRaw() || n.Lines().Len() == 0 {

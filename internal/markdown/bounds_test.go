@@ -26,8 +26,8 @@ func steps(depth int) string {
 	return b.String()
 }
 
-// hostile returns texts whose rendering could take disproportionate time or memory. The struct of
-// each text says whether the text must be shown as escaped source.
+// hostile returns texts whose rendering could take disproportionate time or memory. The field
+// `plain` says that the text must be shown as escaped source.
 func hostile() map[string]struct {
 	text  string
 	plain bool
@@ -72,8 +72,8 @@ func hostile() map[string]struct {
 	}
 }
 
-// TestRenderingIsBounded checks, for hostile texts, the limits of the memory allocated, the length
-// of the output, and the number and depth of its nodes.
+// TestRenderingIsBounded checks that the rendering of hostile texts is within limits: the allocated
+// memory, the length of the output, and the number and the depth of the output's nodes.
 func TestRenderingIsBounded(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, c := range hostile() {
@@ -142,8 +142,8 @@ func TestBoundsAreWhereTheyAreSaidToBe(t *testing.T) {
 	}
 }
 
-// TestBlocksOverABoundJoinToTheWhole checks that the joined parts of a text with a hostile block
-// equal the rendering of the whole text.
+// TestBlocksOverABoundJoinToTheWhole checks that the streamed parts of a text with a hostile block,
+// concatenated, equal the rendering of the whole text.
 func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	t.Parallel()
@@ -163,8 +163,8 @@ func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
 	}
 }
 
-// TestProvisionalPartsAreBounded checks that the total length of the provisional parts of a growing
-// block is at most 40 times the block.
+// TestProvisionalPartsAreBounded checks the parts that are emitted for a block while it grows
+// (those that are not final). Their total length is at most 40 times the length of the block.
 func TestProvisionalPartsAreBounded(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	t.Parallel()

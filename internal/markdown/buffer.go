@@ -7,7 +7,8 @@ import "bytes"
 const HardLimit = 64 << 10
 
 // Part is a piece of rendered text. A part that is not final is replaced by the next part with the
-// same seq and number. The final parts depend only on the text, not on its division into chunks.
+// same seq and number. The final parts depend only on the text, not on how it was divided into
+// chunks.
 type Part struct {
 	Seq    int64  `json:"seq"`  // seq of the first chunk in the part
 	Number int    `json:"part"` // number of the part among those with the same seq, from 0
@@ -15,7 +16,7 @@ type Part struct {
 	Final  bool   `json:"final"`
 	// Source is the markdown source of the part, for other renderings.
 	Source string `json:"-"`
-	// Plain reports whether the part exceeds the limits of rendering, so that HTML contains its
+	// Plain reports whether the source exceeds the limits of rendering. HTML then contains the
 	// escaped source.
 	Plain bool `json:"-"`
 }
@@ -45,7 +46,7 @@ func NewBuffer(emit func(Part)) *Buffer {
 }
 
 // Write adds a chunk of the event with the seq. It emits blocks that have ended as final parts. The
-// method Show emits the text of the open block.
+// open block is emitted by Show.
 func (b *Buffer) Write(seq int64, chunk string) {
 	if chunk == "" {
 		return
@@ -54,8 +55,8 @@ func (b *Buffer) Write(seq int64, chunk string) {
 		b.marks = append(b.marks, mark{len(b.pending), seq})
 	}
 	for chunk != "" {
-		// Take at most one byte over the limit. The text is then cut at the same places, regardless
-		// of the length of the chunks.
+		// Take at most one byte over the limit, so that the text is cut at the same places however
+		// long the chunks are.
 		n := min(len(chunk), HardLimit+1-len(b.pending))
 		b.pending = append(b.pending, chunk[:n]...)
 		chunk = chunk[n:]
@@ -67,7 +68,7 @@ func (b *Buffer) Write(seq int64, chunk string) {
 	}
 }
 
-// keepMark adds the mark of the current event if a cut at the end of pending has removed it.
+// keepMark adds a mark for the seq if all pending text was just emitted.
 func (b *Buffer) keepMark(seq int64) {
 	if len(b.marks) == 0 {
 		b.marks = []mark{{0, seq}}
@@ -104,8 +105,8 @@ func (b *Buffer) line(n int) {
 	}
 }
 
-// cut emits the first n pending bytes as a final part. The parameter next is the state of the
-// scanner after these bytes.
+// cut emits the first n pending bytes as a final part. `next` is the state of the scanner after
+// these bytes.
 func (b *Buffer) cut(n int, next scanner) {
 	b.finish(n)
 	next.asks = 0
@@ -113,8 +114,9 @@ func (b *Buffer) cut(n int, next scanner) {
 	b.scanned = 0
 }
 
-// endsByNextLetter reports whether an incomplete line already shows that the block before it has
-// ended. It does if the line begins with a letter, and a blank line follows the list or code block.
+// endsByNextLetter reports whether an incomplete line already ends the block before it. It does if
+// that block is a list or indented code, a blank line follows the block, and the incomplete line
+// begins with a letter.
 func (b *Buffer) endsByNextLetter() bool {
 	if b.scanned == 0 || b.scanned == len(b.pending) || !b.scan.blank || !isLetter(b.pending[b.scanned]) {
 		return false
@@ -124,9 +126,9 @@ func (b *Buffer) endsByNextLetter() bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// find asks goldmark for the start of the last block while the scanner does not know the kind of
-// the block. It asks only when the text has doubled, so that the total cost is that of about two
-// parses.
+// find asks goldmark (the markdown parser) where the last block begins, while the scanner does not
+// know the kind of the block. It asks only when the pending text has doubled, so that all questions
+// together cost about two parses of the text.
 func (b *Buffer) find() {
 	if b.again == 0 {
 		b.again = 2 * b.scanned
@@ -140,8 +142,8 @@ func (b *Buffer) find() {
 	}
 }
 
-// overflow cuts a block that is too long: at the end of a line if possible, otherwise between two
-// characters.
+// overflow cuts pending text that is too long: where a block begins, at the end of a line, or
+// otherwise between two characters.
 func (b *Buffer) overflow() {
 	if at := lastStart(b.pending[:b.scanned]); at > 0 && b.scan.kind == lost {
 		b.cut(at, scanner{})
@@ -162,8 +164,8 @@ func hardCut(pending []byte) int {
 	return at
 }
 
-// finish emits the first n pending bytes as a final part, unless they are blank. It does so even if
-// the HTML is empty, because the numbers of parts must depend only on the text.
+// finish emits the first n pending bytes as a final part, unless they are blank. The part is
+// emitted even if its HTML is empty, because the numbers of parts must depend only on the text.
 func (b *Buffer) finish(n int) {
 	source := b.pending[:n]
 	if len(b.pending) > 0 && !isAllBlank(source) {
@@ -192,10 +194,9 @@ func (b *Buffer) dropMarks(n int) {
 	}
 }
 
-// Show emits the pending text as a provisional part if it has grown enough since the last
-// provisional part. A short text is emitted after any growth, a long text only after growth by a
-// 16th. The total length of the provisional parts is therefore proportional to the length of the
-// block.
+// Show emits the pending text as a part that is not final, if the text has grown enough since the
+// last such part: by any amount if it is short, otherwise by a 16th. The total length of these
+// parts is therefore proportional to the length of the block.
 func (b *Buffer) Show() {
 	grown := len(b.pending) - b.shown
 	if grown == 0 || b.shown > showAll && grown < len(b.pending)/16 {
@@ -223,7 +224,7 @@ func (b *Buffer) Flush() {
 	}
 }
 
-// SafeFlush calls Flush, unless Flush would end a block or open formatting too early. It reports
+// SafeFlush calls Flush if the pending text is not inside a block or open formatting. It reports
 // whether it called Flush.
 func (b *Buffer) SafeFlush() bool {
 	if b.InBlock() || unmatched(b.pending) {
@@ -234,7 +235,7 @@ func (b *Buffer) SafeFlush() bool {
 }
 
 // InBlock reports whether the text ends inside a list, table or code block, or in a line that may
-// begin one. Nothing may be inserted there.
+// begin one. No other event may be inserted there.
 func (b *Buffer) InBlock() bool {
 	line := b.pending[b.scanned:]
 	if len(line) == 0 {
@@ -264,8 +265,7 @@ func startsRow(line []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("|"))
 }
 
-// mayOpen reports whether an incomplete line contains only characters with which a list, table or
-// fence may begin.
+// mayOpen reports whether an incomplete line may be the start of a list, table or fence.
 func mayOpen(line []byte) bool {
 	return len(line) < 12 && len(bytes.Trim(line, " `~*+-|0123456789.)")) == 0
 }

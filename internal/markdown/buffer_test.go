@@ -11,7 +11,8 @@ import (
 )
 
 // joined writes the chunks to a Buffer, and returns the concatenated HTML of the final parts. It
-// checks that every provisional part is replaced, and that final parts are numbered without gaps.
+// checks that every part that is not final is replaced by another one, and that final parts are
+// numbered without gaps.
 func joined(t *testing.T, chunks []string, show bool) string {
 	t.Helper()
 	var out strings.Builder
@@ -61,7 +62,8 @@ var (
 )
 
 // definesLate reports whether the text uses a link before the definition of that link. The tests
-// skip such texts, because their joined parts may differ from the rendering of the whole text.
+// skip such texts, because their rendering in parts may differ from the rendering of the whole
+// text.
 func definesLate(source string) bool {
 	defined := map[string]int{}
 	for _, at := range definition.FindAllStringSubmatchIndex(source, -1) {
@@ -78,8 +80,8 @@ func definesLate(source string) bool {
 	return false
 }
 
-// TestAnyChunkingRendersAsTheWhole checks that the joined final parts of a text equal the rendering
-// of the whole text, for different divisions into chunks.
+// TestAnyChunkingRendersAsTheWhole checks that the final parts of a text, concatenated, equal the
+// rendering of the whole text, however the text is divided into chunks.
 func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -105,8 +107,9 @@ func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 	}
 }
 
-// TestAnyTwoExamplesRenderAsTheWhole checks that the joined parts of two consecutive texts equal
-// the rendering of the whole, with no, one or two line breaks between the texts.
+// TestAnyTwoExamplesRenderAsTheWhole checks that the final parts of two texts in a row,
+// concatenated, equal the rendering of both together. There are no, one or two line breaks between
+// the texts.
 func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	t.Parallel()
 	all := specExamples(t)
@@ -123,8 +126,8 @@ func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	}
 }
 
-// TestTextShowsAtOnceAndEndedBlocksAreFinal checks that text is shown before its block has ended,
-// and that a block is final when it has ended.
+// TestTextShowsAtOnceAndEndedBlocksAreFinal checks that text is emitted before its block has ended,
+// and that the part is final when the block has ended.
 func TestTextShowsAtOnceAndEndedBlocksAreFinal(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -163,7 +166,7 @@ func TestCoalescingPreservesTheFirstSeq(t *testing.T) {
 }
 
 // TestUnmatchedFormattingHoldsBack checks that SafeFlush emits nothing inside open formatting or an
-// open block, and that Flush emits the text even there.
+// open block, and that Flush emits the text there.
 func TestUnmatchedFormattingHoldsBack(t *testing.T) {
 	t.Parallel()
 	for source, held := range map[string]bool{

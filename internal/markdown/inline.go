@@ -3,8 +3,8 @@ package markdown
 import "bytes"
 
 // unmatched reports whether the text has an open code span or open strong emphasis. The rendering
-// of such a text would change when more text arrives. unmatched only counts delimiters; in doubt it
-// returns true.
+// of such a text would change when more text arrives. Because unmatched only counts delimiters, it
+// may return true for a text without open formatting.
 func unmatched(source []byte) bool {
 	outside, open := outsideCode(source)
 	return open || bytes.Count(outside, []byte("**"))%2 == 1
@@ -32,8 +32,8 @@ func outsideCode(source []byte) (outside []byte, open bool) {
 	return outside, false
 }
 
-// closing returns the offset after the first run of exactly n backticks in source; -1 if source has
-// no such run. This run closes a code span that n backticks opened.
+// closing returns the offset after the first run of exactly n backticks in the text; -1 if there is
+// none. Such a run closes a code span that n backticks opened.
 func closing(source []byte, n int) int {
 	for at := 0; ; {
 		i := bytes.IndexByte(source[at:], '`')

@@ -17,14 +17,14 @@ func trimEnding(line []byte) []byte {
 }
 
 // hasOddSpace reports whether the line contains a control character that is a space in goldmark but
-// not in CommonMark, or a line ending that goldmark does not recognize. For such a line, the
-// scanner must ask goldmark how blocks continue.
+// not in CommonMark, or a line ending that goldmark does not recognize. The scanner cannot decide
+// how blocks continue at such a line.
 func hasOddSpace(line []byte) bool {
 	return bytes.ContainsAny(trimEnding(line), "\v\f\r")
 }
 
-// indentOf returns the indent of the line in columns, and the text after the indent. The parameter
-// start is the column at which the line begins. Tabs stop at every fourth column.
+// indentOf returns the indent of a line in columns, and the text after the indent. `start` is the
+// column at which the line begins. A tab extends to the next multiple of four columns.
 func indentOf(line []byte, start int) (columns int, rest []byte) {
 	at := start
 	for i, c := range line {
@@ -72,8 +72,8 @@ func isTableDelimiter(line []byte) bool {
 	return bytes.IndexByte(line, '-') >= 0 && len(bytes.Trim(line, " \t|:-")) == 0
 }
 
-// openingFence returns the character and length of the fence that the text,
-// without its indent, opens; 0 if it opens none.
+// openingFence returns the character and the length of the fence at the start of the text, which
+// must have no indent. They are 0 if the text opens no fenced code block.
 func openingFence(text []byte) (mark byte, length int) {
 	mark, length = fenceOf(text)
 	if length < 3 || mark == '`' && bytes.IndexByte(text[length:], '`') >= 0 {
@@ -82,15 +82,15 @@ func openingFence(text []byte) (mark byte, length int) {
 	return mark, length
 }
 
-// closesFence reports whether the text, without its indent, closes a fence of the given character
-// and length.
+// closesFence reports whether the text, which must have no indent, closes a fence of the given
+// character and length.
 func closesFence(text []byte, mark byte, length int) bool {
 	got, n := fenceOf(text)
 	return got == mark && n >= length && isBlank(text[n:])
 }
 
-// fenceOf returns the fence character with which the text begins, and the number of repetitions; 0
-// if there is none.
+// fenceOf returns the fence character with which the text begins, and how often it is repeated.
+// Both are 0 if there is none.
 func fenceOf(text []byte) (mark byte, length int) {
 	if len(text) == 0 || text[0] != '`' && text[0] != '~' {
 		return 0, 0
@@ -107,8 +107,8 @@ type marker struct {
 	first bool // a bullet or the number 1, which may interrupt a paragraph
 }
 
-// listMarker returns the list marker at the start of the text, which must have no indent. If the
-// text begins with no list marker, the width in the result is 0.
+// listMarker returns the list marker at the start of the text, which must have no indent. If there
+// is none, the marker's width is 0.
 func listMarker(text []byte) marker {
 	text = trimEnding(text)
 	m := marker{}
@@ -132,7 +132,7 @@ func listMarker(text []byte) marker {
 }
 
 // interrupts reports whether the text begins another block even if a paragraph is open. The text is
-// a line without its indent, which was at most three columns. HTML blocks are not considered.
+// a line without its indent of at most three columns. HTML blocks are not considered.
 func interrupts(text []byte) bool {
 	if _, fence := openingFence(text); fence > 0 {
 		return true
@@ -143,8 +143,8 @@ func interrupts(text []byte) bool {
 	return text[0] == '>' || isATXHeading(text) || isThematicBreak(text)
 }
 
-// isPlain reports whether the text can only belong to a paragraph, if necessary inside quotes and
-// list items that begin in the text.
+// isPlain reports whether the text can only be a line of a paragraph. The paragraph may be inside
+// quotes and list items that begin in the text.
 func isPlain(text []byte) bool {
 	for {
 		columns, rest := indentOf(text, 0)

@@ -7,12 +7,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// linkBytes is the maximum size of a text's stored link definitions: labels, destinations and
-// titles.
+// linkBytes is the maximum size of the stored link definitions of a text: of their labels,
+// destinations and titles together.
 const linkBytes = 256 << 10
 
 // links contains the link definitions of a text, by label. The first definition of a label is used.
-// Definitions after linkBytes are ignored.
+// Further definitions over the limit of linkBytes are ignored.
 type links struct {
 	byLabel map[string]parser.Reference
 	bytes   int
@@ -30,8 +30,8 @@ func (l *links) add(ref parser.Reference) {
 	l.byLabel[key] = parser.NewReference(bytes.Clone(ref.Label()), bytes.Clone(ref.Destination()), bytes.Clone(ref.Title()))
 }
 
-// linkContext is a parse context that knows the links which earlier parts of the text defined. The
-// parse appends new definitions to the field found.
+// linkContext is a parse context that knows the links that earlier parts of the text have defined.
+// The parser appends new definitions to the field `found`.
 type linkContext struct {
 	parser.Context
 	known *links

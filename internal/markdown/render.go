@@ -1,11 +1,12 @@
 // Package markdown renders text that is still arriving as sanitized HTML. Buffer cuts the text into
-// parts where blocks end. StreamBuffer keeps other events out of the middle of a list, table or
-// code block. Only the markdown source is stored; the HTML is a view of it.
+// parts where blocks end. StreamBuffer also handles other events that arrive between the chunks of
+// a text: inside a list, table or code block, they wait for its end. Only the markdown source is
+// stored; the HTML is a view of it.
 //
-// The joined final parts equal the rendering of the whole text, regardless of its division into
-// chunks. There are three exceptions: links that are used before their definition, blocks over
-// HardLimit, and blocks that another event ended. The cost of a block is limited (bounds.go); a
-// block over a limit is shown as escaped source.
+// The final parts, concatenated, equal the rendering of the whole text, however the text was
+// divided into chunks. There are three exceptions: links that are used before their definition,
+// blocks over HardLimit, and blocks that another event ended. The cost of a block is limited
+// (bounds.go). A block over a limit is shown as escaped source.
 package markdown
 
 import (
@@ -24,15 +25,14 @@ import (
 )
 
 // machine renders CommonMark with GitHub's extensions. It shows HTML tags as text, because the text
-// comes from a model. Besides, a tag that begins in one part and ends in another would make the
-// parts depend on each other.
+// comes from a model. Also, a tag may begin in one part and end in another.
 var machine = goldmark.New(
 	goldmark.WithExtensions(extension.GFM),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownTags{}, 1))),
 )
 
-// policy removes dangerous HTML. It is a second safeguard: the renderer machine should never
-// produce such HTML.
+// policy removes dangerous HTML. It is a second safeguard: `machine` should never produce such
+// HTML.
 var policy = func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("class").Matching(languageClass).OnElements("code")
@@ -85,8 +85,8 @@ func collect(source []byte, known *links) {
 }
 
 // render renders a piece of text that consists of complete blocks. If the piece exceeds the limits,
-// html is its escaped source, and plain is true. If define is true, render adds the piece's link
-// definitions to known.
+// the result `html` is its escaped source, and `plain` is true. If `define` is true, the link
+// definitions of the piece are added to `known`.
 func render(source []byte, known *links, define bool) (html string, plain bool) {
 	if define {
 		collect(source, known)
@@ -118,7 +118,7 @@ func asItStands(source []byte) string {
 	return policy.Sanitize("<pre>" + html.EscapeString(string(source)) + "</pre>\n")
 }
 
-// outline parses the blocks of a text; it returns nil if they exceed the limits.
+// outline parses the blocks of a text. It returns nil if the text exceeds the limits.
 func outline(source []byte) ast.Node {
 	if exceedsText(source) {
 		return nil
@@ -126,7 +126,8 @@ func outline(source []byte) ast.Node {
 	return outliner.Parse(text.NewReader(source))
 }
 
-// lastBlock returns the last top-level block, and reports whether it begins at or after lineStart.
+// lastBlock returns the last top-level block. It also reports whether the block begins at or after
+// the offset lineStart.
 func lastBlock(source []byte, lineStart int) last {
 	doc := outline(source)
 	if doc == nil || doc.LastChild() == nil {

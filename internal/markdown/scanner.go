@@ -6,8 +6,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// maxAsks is the maximum number of times that the scanner asks goldmark about one piece of text.
-// Each time, goldmark parses the piece.
+// maxAsks is the maximum number of times that goldmark parses one piece of text for the scanner.
 const maxAsks = 16
 
 // kind is the kind of the open top-level block.
@@ -21,17 +20,15 @@ const (
 	htmlBlock
 	quote
 	list
-	// lost means that the scanner does not know the kind of the open block. The text is not cut
-	// until goldmark has been asked.
+	// lost means that the scanner does not know the kind of the open block.
 	lost
 )
 
 // scanner tracks the top-level blocks of a text line by line, in time linear in the text. It
 // decides where the text can be cut into pieces that render like the whole: after a block that has
-// ended, or before a block that begins. Its decisions depend only on the lines. If a rule of
-// CommonMark needs more information, the scanner asks goldmark. If the question is too expensive,
-// the kind of the block becomes lost, and the text is not cut here. Not to cut a text is always
-// safe.
+// ended, or before a block that begins. Where the rules of CommonMark cannot be applied to single
+// lines, the scanner asks goldmark to parse the text. If it has asked too often, or goldmark cannot
+// decide, the kind of the block becomes `lost`, and the scanner allows no cuts.
 type scanner struct {
 	kind kind
 	// blank reports whether the last line was blank.
@@ -62,16 +59,16 @@ type scanner struct {
 	asks int
 }
 
-// last is goldmark's answer about the last top-level block of the lines so far.
+// last is goldmark's answer about the last top-level block of the scanned lines.
 type last struct {
 	node ast.Node
 	// here reports whether the block begins with the newest line.
 	here bool
 }
 
-// step processes the next complete line. The function ask asks goldmark about the last block; step
-// calls it at most once. The results before and after report whether the text can be cut before and
-// after the line.
+// step processes the next complete line. It calls the function `ask` at most once, to ask goldmark
+// about the last block. The results `before` and `after` report whether the text can be cut before
+// and after the line.
 func (s *scanner) step(line []byte, ask func() last) (before, after bool) {
 	if s.kind == lost {
 		return false, false
@@ -115,8 +112,8 @@ func (s *scanner) close() bool {
 	return true
 }
 
-// open begins a block with the given line as its first one. The result whole reports whether the
-// block consists only of this line.
+// open begins a block with its first line. The result `whole` reports whether the block consists
+// only of this line.
 func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	*s = scanner{asks: s.asks}
 	columns, text := indentOf(line, 0)
@@ -143,7 +140,7 @@ func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	return false
 }
 
-// tag begins a block whose first line begins with "<". The result whole reports whether the block
+// tag begins a block whose first line begins with "<". The result `whole` reports whether the block
 // consists only of this line.
 func (s *scanner) tag(line []byte, ask func() last) (whole bool) {
 	switch node := s.ask(ask).node.(type) {
@@ -252,16 +249,16 @@ func (s *scanner) inList(line []byte, columns int, text []byte, blank bool, ask 
 	return s.unsure(line, ask)
 }
 
-// inItem processes a line of a list item's content. The parameter columns is the indent of the line
-// within the item.
+// inItem processes a line of a list item's content. `columns` is the indent of the line within the
+// item.
 func (s *scanner) inItem(text []byte, columns int) {
 	s.hidden = s.hidden || hidesFence(text) || bytes.IndexByte(text, '<') >= 0
 	switch {
 	case s.hidden:
 		s.text = false
 	case columns > 3:
-		// The field text does not change. If the last line was blank, this line may be code; in all
-		// other cases it continues the paragraph.
+		// The field `text` does not change: the line continues the paragraph or, after a blank
+		// line, may be code.
 	default:
 		s.text = isPlain(text)
 	}
@@ -288,8 +285,8 @@ func (s *scanner) unsure(line []byte, ask func() last) (before, after bool) {
 	return false, false
 }
 
-// goesOn sets the state of a quote or list that continues, from the node that goldmark returned for
-// it.
+// goesOn sets the state of a quote or list that continues, from the node that goldmark has
+// returned.
 func (s *scanner) goesOn(node ast.Node) {
 	if s.kind == list {
 		item := node.LastChild().(*ast.ListItem)

@@ -7,8 +7,8 @@ import (
 
 // StreamBuffer is a Buffer for several texts that arrive at the same time, with other events of
 // type T in between, such as tool calls. An event inside a list, table or code block waits for the
-// end of the block. An event elsewhere ends the open paragraphs. The order is kept, except that a
-// waiting event comes after the block that it would have split.
+// end of the block, and is emitted after it. An event elsewhere ends the open paragraphs. Apart
+// from that, the order is kept.
 type StreamBuffer[T any] struct {
 	part    func(key int64, p Part)
 	event   func(T)
@@ -22,15 +22,15 @@ type streamText struct {
 	grown bool // the text has grown since it was last shown
 }
 
-// NewStreamBuffer creates a StreamBuffer that emits its output by calling two functions, in the
-// order in which the output is shown. The function part receives each part of a text with the key
-// of that text. The function event receives each other event.
+// NewStreamBuffer creates a StreamBuffer that emits its output, in order, by calling two functions.
+// The function `part` receives each part of a text and the key of that text. The function `event`
+// receives each other event.
 func NewStreamBuffer[T any](part func(key int64, p Part), event func(T)) *StreamBuffer[T] {
 	return &StreamBuffer[T]{part: part, event: event, texts: map[int64]*streamText{}}
 }
 
-// Text adds a chunk to the text with the key. seq is the number of the event with which the chunk
-// was received.
+// Text adds a chunk to the text with the key. `seq` is the seq of the event that contained the
+// chunk.
 func (s *StreamBuffer[T]) Text(key, seq int64, chunk string) {
 	t := s.open(key)
 	t.grown = true
@@ -49,8 +49,8 @@ func (s *StreamBuffer[T]) open(key int64) *streamText {
 	return t
 }
 
-// emit calls the function for parts. The events that wait for the end of the part's block follow
-// directly.
+// emit calls the function `part`, and then emits the events that waited for the end of the part's
+// block.
 func (s *StreamBuffer[T]) emit(key int64, p Part) {
 	s.part(key, p)
 	if p.Final && len(s.texts) == 1 {
@@ -86,8 +86,7 @@ func (s *StreamBuffer[T]) End(key int64) {
 // Drop ends a text that has been superseded, and shows nothing more of it.
 func (s *StreamBuffer[T]) Drop(key int64) { delete(s.texts, key) }
 
-// Show emits the open texts as provisional parts, unless they have not changed since they were
-// shown.
+// Show emits the open parts of the texts that have grown since the last call.
 func (s *StreamBuffer[T]) Show() {
 	for _, key := range s.keys() {
 		if t := s.texts[key]; t.grown {

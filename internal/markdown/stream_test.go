@@ -30,7 +30,7 @@ func (r *record) want(t *testing.T, want ...string) {
 }
 
 // TestEventBuffer_OutOfOrderSeqPreserved checks that an event that waited for the end of a block
-// keeps its seq, and that waiting events are emitted in order.
+// keeps its seq, and that several waiting events are emitted in order.
 func TestEventBuffer_OutOfOrderSeqPreserved(t *testing.T) {
 	t.Parallel()
 	var r record
@@ -45,7 +45,7 @@ func TestEventBuffer_OutOfOrderSeqPreserved(t *testing.T) {
 }
 
 // TestEventBuffer_CoalescingPreservesFirstSeq checks that a paragraph of several chunks has the seq
-// of the first one.
+// of its first chunk.
 func TestEventBuffer_CoalescingPreservesFirstSeq(t *testing.T) {
 	t.Parallel()
 	var r record
@@ -59,8 +59,8 @@ func TestEventBuffer_CoalescingPreservesFirstSeq(t *testing.T) {
 	r.want(t, "3:<p>one two three</p>\n", "6=call", "7:<p>after</p>\n")
 }
 
-// TestEventsWaitForTheEndOfABlock checks that an event waits for the end of a list, table or code
-// block, and ends a paragraph.
+// TestEventsWaitForTheEndOfABlock checks that an event inside a list, table or code block waits for
+// its end, and that an event inside a paragraph ends the paragraph.
 func TestEventsWaitForTheEndOfABlock(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string][2]string{

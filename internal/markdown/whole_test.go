@@ -42,15 +42,15 @@ func assembled(r *rand.Rand) string {
 	return b.String()
 }
 
-// itemDefines matches a link definition in a list item. The tests skip such texts, because goldmark
-// then decides by the line before the list whether the list is loose.
+// itemDefines matches a link definition in a list item. The tests skip texts with one, because
+// goldmark then decides by the line before the list whether the list is loose.
 var itemDefines = regexp.MustCompile(`(?m)^[ \t>]*([-+*]|[0-9]+[.)])[^\n]*\[[^\]]*\]:`)
 
 // fragments is the number of random texts that a test renders.
 const fragments = 3000
 
 // TestPartsRenderAsGoldmarkDoes checks that the rendering in parts equals goldmark's rendering of
-// the whole text, for examples, answers and random texts.
+// the whole text, for examples, recorded answers of models, and random texts.
 func TestPartsRenderAsGoldmarkDoes(t *testing.T) {
 	t.Parallel()
 	texts := []string{}
@@ -90,8 +90,8 @@ func finals(chunks []string, r *rand.Rand) []string {
 	return got
 }
 
-// TestPartsFollowFromTheTextAlone checks that the numbers and contents of the final parts do not
-// depend on the chunks, nor on provisional parts.
+// TestPartsFollowFromTheTextAlone checks that the numbers and the contents of the final parts do
+// not depend on the division into chunks, nor on calls of Show.
 func TestPartsFollowFromTheTextAlone(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	t.Parallel()

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestLabelsAreBounded checks a limit of three values. The first value takes one place. Of 100
-// goroutines with different values, two get their own value, and all others get Other. The first
-// value is still returned afterwards. An empty value becomes Other.
+// TestLabelsAreBounded checks a Bounded for three values. The first value is used unchanged, before
+// and after all others. Of 100 further values from concurrent goroutines, two are used unchanged,
+// and the others become Other. An empty value becomes Other.
 func TestLabelsAreBounded(t *testing.T) {
 	b := NewBounded(3)
 	if b.Of("first") != "first" {

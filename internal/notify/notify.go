@@ -14,8 +14,8 @@ import (
 type Notifier interface {
 	// Publish sends a hint to the subscribers in all processes. It never blocks and never fails.
 	Publish(topic string)
-	// PublishAway sends a hint only to other processes. It is for changes that the subscribers in
-	// this process already have.
+	// PublishAway sends a hint only to other processes, because the subscribers in this process
+	// already have the change.
 	PublishAway(topic string)
 	// Subscribe returns a channel and a function that ends the subscription. A receive from the
 	// channel returns one value if one or more hints arrived since the last receive.
@@ -49,7 +49,8 @@ func Questions(org string) string { return "questions." + org }
 const Pauses = "pauses"
 
 const (
-	// Due is the topic for new due times, such as a timer that is due earlier than all others.
+	// Due is the topic for new due times, for example of a timer that is due earlier than all
+	// others.
 	Due = "due"
 	// Recheck is the topic for postponed work that has become due.
 	Recheck = "recheck"
@@ -59,21 +60,21 @@ const (
 	BulkActions = "bulk"
 )
 
-// Inside reports whether hints of a topic stay in the process. Other servers do not need these
-// hints, because each server looks for due work itself.
+// Inside reports whether hints of a topic stay in this process. Other servers do not need them,
+// because each server looks for due work itself.
 func Inside(topic string) bool {
 	return topic == Due || topic == Recheck || topic == Deliveries || topic == BulkActions
 }
 
-// Sure reports whether n never loses a hint, so that readers need not poll. That is so for a
-// Notifier inside one process, if no other process writes to the store.
+// Sure reports whether the Notifier never loses a hint, so that readers need not poll. This is true
+// only for a [Local] whose store no other process writes to.
 func Sure(n Notifier) bool {
 	inside, ok := n.(*Local)
 	return ok && !inside.Shared
 }
 
-// Mark is a hash of a topic. The topic cannot be read from it. If two topics have the same mark, a
-// hint for one also reaches the subscribers of the other, which is harmless.
+// Mark is a hash of a topic, from which the topic cannot be read. If two topics have the same mark,
+// a hint for one also reaches the subscribers of the other, which is harmless.
 type Mark uint64
 
 // MarkOf returns the mark of a topic, which is the same in every process.
@@ -83,8 +84,8 @@ func MarkOf(topic string) Mark {
 	return Mark(h.Sum64())
 }
 
-// Counted is implemented by a Notifier that counts, since its creation, the published hints and
-// those that it knows to be lost.
+// Counted is implemented by a Notifier that counts the published hints, and those of them that it
+// knows to be lost.
 type Counted interface {
 	Counts() (sent, lost int64)
 }
@@ -97,8 +98,8 @@ type Checked interface {
 
 // Local sends hints inside one process. The zero value is ready to use.
 type Local struct {
-	// Shared reports whether other processes write to the same store; their hints do not arrive
-	// here.
+	// Shared reports whether other processes write to the same store. Their hints do not arrive in
+	// this process.
 	Shared bool
 
 	sent atomic.Int64

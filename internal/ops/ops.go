@@ -25,8 +25,8 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	Health   health.Check
 	Logger   *slog.Logger
-	// Token is the token that requests for profiles must contain; see [OpenToken]. If it is "", all
-	// requests for profiles are refused.
+	// Token is the token that requests for profiles must contain; see [OpenToken]. If it is "",
+	// such requests are refused.
 	Token string
 }
 
@@ -72,7 +72,7 @@ func Handler(c Config) http.Handler {
 }
 
 // profile protects a profile: the client must be on this machine and must have the token. The token
-// is necessary because tools of agents run on this machine, too.
+// is necessary because the tools of agents run on this machine, too.
 func profile(token string, h http.HandlerFunc) http.Handler { return here(withToken(token, h)) }
 
 // here refuses requests from other machines and from web pages, because a profile contains parts of

@@ -50,9 +50,9 @@ func TestProfilesStayOnTheMachine(t *testing.T) {
 	}
 }
 
-// TestProfilesNeedTheToken checks that a request from this machine for a profile needs the token,
-// and that a request for metrics does not. Only the owner can read the token file, and the token
-// stays the same.
+// TestProfilesNeedTheToken checks that a request for a profile needs the token, and that a request
+// for metrics does not. Only the owner can read the token file. OpenToken returns the same token
+// each time.
 func TestProfilesNeedTheToken(t *testing.T) {
 	data := t.TempDir()
 	token, err := OpenToken(data)

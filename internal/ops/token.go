@@ -14,12 +14,12 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// TokenFile returns the path of the file with the token for profiles of the process (pprof). It is in the data directory,
-// which tools cannot read.
+// TokenFile returns the path of the file with the token for profiles of the process (pprof). The
+// file is in the data directory, which tools cannot read.
 func TokenFile(data string) string { return filepath.Join(data, "ops-token") }
 
-// OpenToken returns the token for profiles. If the token file does not exist, it creates the file
-// with a new token.
+// OpenToken returns the token for profiles. If the token file does not exist, it creates one with a
+// new token.
 func OpenToken(data string) (string, error) {
 	path := TokenFile(data)
 	raw, err := os.ReadFile(path)
@@ -33,8 +33,9 @@ func OpenToken(data string) (string, error) {
 	return token, disk.WriteFile(path, []byte(token+"\n"))
 }
 
-// withToken serves requests that contain the token, as a Bearer token or as the password of Basic
-// authentication, which go tool pprof takes from a URL. It refuses all requests if token is "".
+// withToken serves requests that contain the token: as a Bearer token, or as the password of Basic
+// authentication, which go tool pprof takes from a URL. If the token is "", it refuses all
+// requests.
 func withToken(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token == "" || !sameToken(tokenOf(r), token) {

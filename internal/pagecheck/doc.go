@@ -4,9 +4,10 @@
 // reset, and grows with each write. In this package each piece is a separate transaction, and the
 // caller can pause between two pieces.
 //
-// The pointer map of a file with auto_vacuum contains the type and the parent of each page. The
-// package checks a page by the rules of the file format (https://sqlite.org/fileformat2.html): its
-// header, cells, free blocks and the headers of its records. If a page points to other pages, the
-// map must name it as their parent. The package does not check the order of keys over several
-// pages, nor whether indexes match their tables; PRAGMA integrity_check does that.
+// A file with auto_vacuum has a pointer map, which contains the type and the parent of each page.
+// The package checks each page by the rules of the file format
+// (https://sqlite.org/fileformat2.html): the header, the cells, the free blocks and the headers of
+// the records. If a page points to other pages, the pointer map must name it as their parent. The
+// package does not check the order of keys over several pages, nor whether indexes match their
+// tables; PRAGMA integrity_check does that.
 package pagecheck

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// family contains the type of an inner page of a tree, and its child pages.
+// family contains the type of an inner page of a B-tree (a table or an index), and its child pages.
 type family struct {
 	kind     byte
 	children map[uint32]bounds
 }
 
-// bounds limits the row ids of a child page of a table: they are greater than over, and at most
-// upTo. Pages of indexes have no bounds.
+// bounds limits the row ids of a table's page: they are greater than `over`, and not greater than
+// `upTo`. An index has no row ids, so its pages have no bounds.
 type bounds struct{ over, upTo int64 }
 
 // family reads the child pages of an inner page. It skips invalid cells without an error, because
@@ -55,8 +55,8 @@ func (c *checker) family(page uint32) (*family, error) {
 	return f, nil
 }
 
-// belongs checks that the parent points to this page and has the same type, and that the row ids of
-// the page are within the bounds in the parent.
+// belongs checks a page against its parent: the parent must point to the page, both must belong to
+// a table or both to an index, and the row ids of the page must be within the bounds in the parent.
 func (t *tree) belongs(parent uint32) error {
 	f, err := t.family(parent)
 	if err != nil {

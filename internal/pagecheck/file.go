@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Snapshot is the state of a database file at one time. It is valid until the function that
-// received it returns.
+// Snapshot is the state of a database file at one time. It is valid during the call of the function
+// that has received it.
 type Snapshot interface {
 	// Page returns the content of a page; the first page has the number 1. The returned bytes do
 	// not change.
@@ -23,8 +23,8 @@ type Snapshot interface {
 type File struct {
 	// Read calls f with a snapshot, in a transaction that ends when f returns.
 	Read func(ctx context.Context, f func(s Snapshot) error) error
-	// Pause, if set, is called between two pieces of the check with the duration of the last piece.
-	// An error of Pause ends the check.
+	// Pause, if set, is called between two pieces of the check. `took` is the duration of the last
+	// piece. An error of Pause ends the check.
 	Pause func(ctx context.Context, took time.Duration) error
 	// Progress, if set, is called with the number of checked pages and the number of all pages.
 	Progress func(pages, of uint32)
@@ -72,8 +72,8 @@ func (f *File) Start(ctx context.Context) error {
 	})
 }
 
-// Whole checks every page. A file without a pointer map is checked by SQLite in one piece. The
-// error is a [*Damage], a read error, or the error of the context or of Pause.
+// Whole checks every page. A file without a pointer map is checked by PRAGMA quick_check in one
+// piece. The error is a [*Damage], a read error, or the error of the context or of Pause.
 func (f *File) Whole(ctx context.Context) error {
 	for from, count := uint32(1), uint32(1); from <= count; {
 		began := time.Now()

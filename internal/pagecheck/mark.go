@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Mark is a small file next to a database. It exists while a process has the database open for
-// writing. If that process does not close the database normally, the mark remains until the
-// database has passed a check.
+// Mark is a small file next to a database that exists while a process has the database open for
+// writing. If the process ends without closing the database, the mark remains until the database
+// has passed a check.
 type Mark struct{ Path string }
 
 // MarkOf returns the mark of the database at path.
@@ -49,8 +49,8 @@ func (m Mark) Write(state State) error {
 	return disk.WriteFile(m.Path, []byte(stateWords[state]+"\n"))
 }
 
-// Remove removes the mark after a normal close. After a power failure the mark may exist again,
-// which costs only a check.
+// Remove removes the mark after a normal close. If a power failure brings the mark back, the
+// database is only checked once more.
 func (m Mark) Remove() error {
 	if err := os.Remove(m.Path); !errors.Is(err, fs.ErrNotExist) {
 		return err

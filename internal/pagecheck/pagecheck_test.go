@@ -51,8 +51,8 @@ func (m moment) Quick() (verdict string, err error) {
 	return verdict, m.QueryRow("PRAGMA quick_check(1)").Scan(&verdict)
 }
 
-// checked is a File that counts the pages that were read, and the pieces (transactions) in which
-// they were read.
+// checked is a File that counts the pages that were read, and the transactions in which they were
+// read.
 type checked struct {
 	pagecheck.File
 	pages, pieces int
@@ -175,8 +175,8 @@ func TestDamageIsFound(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Pages that contain a part of a long content are not damaged here, because any bytes in them
-	// are valid.
+	// Overflow pages (parts of long contents) are not damaged here, because any bytes in them are
+	// valid.
 	for name, kind := range map[string]byte{"index, inner": 18, "table, inner": 21, "index, leaf": 26, "table, leaf": 29} {
 		if len(kinds[kind]) == 0 {
 			t.Fatalf("there is no page of kind %s in %v", name, len(kinds))
@@ -210,9 +210,9 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// TestReadsAreBounded checks that Start reads about as much of a large file as of a small one.
-// Whole reads the file in pieces of limited size with pauses between them, and ends if Pause
-// returns an error.
+// TestReadsAreBounded checks how much is read. Start reads about as much of a large file as of a
+// small one. Whole reads the file in pieces of limited size with pauses between them. It ends if
+// Pause returns an error.
 func TestReadsAreBounded(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "x.db"))
 	fill(t, db, 1500)
@@ -254,7 +254,7 @@ func TestReadsAreBounded(t *testing.T) {
 }
 
 // TestAFileWithoutAPointerMap checks that Whole finds damage in a file without a pointer map, which
-// SQLite checks.
+// PRAGMA quick_check checks.
 func TestAFileWithoutAPointerMap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := openFile(t, path, "auto_vacuum(0)")

@@ -65,8 +65,8 @@ func (c *checker) entry(page uint32) (kind byte, parent uint32, err error) {
 	return raw[offset], binary.BigEndian.Uint32(raw[offset+1:]), nil
 }
 
-// owned checks that the pointer map contains the given type and parent for a page. The parent is
-// another page, which points to this page.
+// owned checks that the pointer map contains the given type and parent for a page to which the
+// parent points.
 func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	if page < 2 || page > c.count || page == c.mapPage(page) || page == c.lockPage() {
 		return &Damage{parent, fmt.Sprintf("it points to page %d, which there is not", page)}
@@ -78,8 +78,8 @@ func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	return err
 }
 
-// pages checks the pages from first to last. If the parameter links is true, it also checks the
-// pointer map's entries of the pages to which these pages point.
+// pages checks a range of pages. If `links` is true, it also checks the pages to which these pages
+// point: the pointer map must name these pages as their parents.
 func (c *checker) pages(first, last uint32, links bool) error {
 	for page := first; page <= last; page++ {
 		if err := c.page(page, links); err != nil {
@@ -113,8 +113,8 @@ func (c *checker) page(page uint32, links bool) error {
 	return nil
 }
 
-// piece checks an overflow page. Such a page contains a part of a content that is too long for its
-// cell. The parameter links has the same meaning as in checker.pages.
+// piece checks an overflow page, which contains a part of a content that is too long for its cell.
+// The parameter `links` has the same meaning as in checker.pages.
 func (c *checker) piece(page uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {

@@ -1,7 +1,7 @@
 package pagecheck
 
-// varint reads SQLite's variable-length integer of one to nine bytes. n is its length in bytes; it
-// is 0 if b ends too soon.
+// varint reads SQLite's variable-length integer of one to nine bytes. It also returns the length in
+// bytes; 0 if the integer is not complete.
 func varint(b []byte) (value uint64, n int) {
 	for i, x := range b[:min(9, len(b))] {
 		if i == 8 {
@@ -15,9 +15,9 @@ func varint(b []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-// record reports whether the sizes in the header of a record add up to the parameter length, the
-// record's length. The parameter local is the part of the record on the page; a header that
-// continues on other pages is accepted.
+// record reports whether the sizes in the header of a record add up to the record's length. `local`
+// is the part of the record that is on the page. A header that continues on other pages is
+// accepted.
 func record(local []byte, length uint64) bool {
 	header, n := varint(local)
 	if n == 0 {
@@ -43,8 +43,8 @@ func record(local []byte, length uint64) bool {
 	return sum == length
 }
 
-// valueSize returns the size in bytes of a value with the serial type kind, as SQLite's file format
-// defines it.
+// valueSize returns the size in bytes of a value with the given serial type of SQLite's file
+// format.
 func valueSize(kind uint64) uint64 {
 	switch {
 	case kind >= 12:

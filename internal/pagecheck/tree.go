@@ -27,11 +27,11 @@ type tree struct {
 	rows   int
 }
 
-// span is a range of bytes in a page; to is the index of the last byte.
+// span is a range of bytes in a page, from its first to its last byte.
 type span struct{ from, to int }
 
-// tree checks a page of a table or an index. parent is the page that points to it, or 0 for a root
-// page. links has the same meaning as in checker.pages.
+// tree checks a page of a table or an index. `parent` is the page that points to this page; 0 for a
+// root page. The parameter `links` has the same meaning as in checker.pages.
 func (c *checker) tree(page, parent uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {
@@ -91,8 +91,8 @@ func (t *tree) check() error {
 	return t.apart(content, int(t.raw[head+7]))
 }
 
-// freeBlocks checks the page's list of free blocks. The parameter at is the index of the first
-// block. The parameter content is the index of the first byte that cells and free blocks may use.
+// freeBlocks checks the page's list of free blocks, which begins at the index `at`. `content` is
+// the index of the first byte that cells and free blocks may use.
 func (t *tree) freeBlocks(at, content int) error {
 	for at != 0 {
 		if at < content || at > t.usable-4 {
@@ -108,9 +108,9 @@ func (t *tree) freeBlocks(at, content int) error {
 	return nil
 }
 
-// apart checks that cells and free blocks do not overlap. The parameter content is the index of the
-// first byte that they may use. From there on, the number of bytes that belong to none of them must
-// equal the parameter fragments.
+// apart checks that cells and free blocks do not overlap. `content` is the index of the first byte
+// that they may use. After that index, exactly `fragments` bytes must belong to no cell and no free
+// block.
 func (t *tree) apart(content, fragments int) error {
 	slices.SortFunc(t.used, func(a, b span) int { return a.from - b.from })
 	end, free := content-1, 0
@@ -126,8 +126,8 @@ func (t *tree) apart(content, fragments int) error {
 	return nil
 }
 
-// child reads the number of a child page from four bytes of the page, and checks it. The parameter
-// at is the index of the first of these bytes.
+// child reads the number of a child page from the four bytes at the index `at`, and checks that
+// page.
 func (t *tree) child(at int) error {
 	child := binary.BigEndian.Uint32(t.raw[at:])
 	if child < 2 || child > t.count || child == t.number {
@@ -139,8 +139,8 @@ func (t *tree) child(at int) error {
 	return nil
 }
 
-// cell checks a cell of the page. The parameter at is the index of the cell's first byte. The
-// parameter content is the index of the first byte that cells may use.
+// cell checks the cell of the page that begins at the index `at`. `content` is the index of the
+// first byte that cells may use.
 func (t *tree) cell(at, content int) error {
 	if at < content || at > t.usable-4 {
 		return t.damage("a cell begins at byte %d", at)
@@ -181,9 +181,9 @@ func (t *tree) cell(at, content int) error {
 	return nil
 }
 
-// payload checks the payload of the cell that begins at the index at. The payload has length bytes.
-// The parameter rest is the page from the payload's first byte on. The result size is the number of
-// bytes on this page.
+// payload checks the payload of the cell that begins at the index `at`. `rest` is the page from the
+// payload's first byte on, and `length` is the length of the payload. The result is the number of
+// bytes that the payload has on this page.
 func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	local := t.local(length)
 	size = local

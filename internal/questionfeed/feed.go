@@ -1,5 +1,5 @@
-// Package questionfeed reports to the readers of an org which of its questions have changed. On
-// each server, one goroutine per org reads the store for all readers of the org.
+// Package questionfeed reports to readers which questions of their org have changed. On each
+// server, one goroutine per org reads the store for all readers of the org.
 package questionfeed
 
 import (
@@ -42,8 +42,8 @@ type Feeds struct {
 	orgs map[string]*feed
 }
 
-// New creates feeds that read from the store s. The notifier hints reports changes; without a hint,
-// a feed notices a change within a second.
+// New creates feeds that read from the store. The notifier `hints` reports changes. If a hint is
+// lost, a feed notices the change within a second.
 func New(s Store, hints notify.Notifier) *Feeds {
 	return &Feeds{store: s, hints: hints, orgs: map[string]*feed{}}
 }
@@ -75,8 +75,7 @@ type Reader struct {
 	pos   int64
 }
 
-// Read creates a reader of the changes of the org's questions. The reader reports each change once.
-// Its Reset skips all changes until then. The caller must call Close.
+// Read creates a reader of the changes of the org's questions. The caller must call Close.
 func (s *Feeds) Read(org string) *Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +106,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// look reads the questions at each hint, and every second in case a hint was lost. It subscribes
+// look reads the questions at each hint, and every second because a hint may be lost. It subscribes
 // before the first read, so that no hint is missed.
 func (s *Feeds) look(ctx context.Context, org string, f *feed) {
 	defer close(f.done)
@@ -127,8 +126,8 @@ func (s *Feeds) look(ctx context.Context, org string, f *feed) {
 	}
 }
 
-// take compares the questions with those of the previous read, and records the changes. An open
-// question that is now missing was decided, or there are at least Window newer open questions.
+// take compares the questions with those of the previous read, and records the changes. If an open
+// question is now missing, it was decided, or there are at least Window newer open questions.
 func (f *feed) take(marks []store.QuestionMark, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,9 +186,8 @@ func (f *feed) wake() {
 	f.changed = make(chan struct{})
 }
 
-// Reset makes the reader skip all changes until now. If the caller reads the questions after
-// Reset, the questions contain the result of all these changes. Errors: those of the store; the
-// cause of the context's end.
+// Reset makes the reader skip all changes up to now. The caller then reads the questions, which
+// contain the results of these changes. Errors: those of the store; the cause of the context's end.
 func (r *Reader) Reset(ctx context.Context) error {
 	for {
 		r.feed.mu.Lock()
@@ -208,9 +206,9 @@ func (r *Reader) Reset(ctx context.Context) error {
 }
 
 // Changes returns the questions that have changed since the previous call, each once, in the order
-// of their changes. lost reports that the reader was too slow; the caller must then call Reset and
-// read all questions. If there are no changes, the returned channel is closed when there may be
-// some.
+// of their changes. If the result `lost` is true, the reader was too slow, and the caller must call
+// Reset and read all questions. If there are no changes, the returned channel is closed when there
+// may be new ones.
 func (r *Reader) Changes() (ids []uuid.UUID, lost bool, changed <-chan struct{}, err error) {
 	f := r.feed
 	f.mu.Lock()

@@ -17,8 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// table is a store with the marks of questions, which are their ids and versions. It counts its
-// reads.
+// table is a store that contains only the marks (id and version) of questions. It counts its reads.
 type table struct {
 	notify.Local
 	mu    sync.Mutex
@@ -78,7 +77,7 @@ func wantNext(t *testing.T, r *questionfeed.Reader, want ...int) {
 }
 
 // TestChanges checks that a question counts as changed if it is new, has another version, or is no
-// longer open. It does not count if it merely has too many newer open questions.
+// longer open. A decided question does not count as changed when the store no longer returns it.
 func TestChanges(t *testing.T) {
 	s := &table{marks: []store.QuestionMark{mark(2, 1, true), mark(1, 1, true), mark(2, 1, true), mark(0, 3, false)}}
 	r := questionfeed.New(s, s).Read("org")
@@ -164,7 +163,7 @@ func TestASlowReaderIsReset(t *testing.T) {
 }
 
 // TestAStoreThatFails checks that repeated failures of the store end the readers. A reader that
-// starts later can find the store working again.
+// starts when the store works again gets no error.
 func TestAStoreThatFails(t *testing.T) {
 	broken := errors.New("broken")
 	s := &table{err: broken}

@@ -2,8 +2,8 @@ package response
 
 import "github.com/perdure/perdure"
 
-// assembler assembles the messages of a response. Each update of the response has contents, and the
-// assembler adds each content to the message to which it belongs.
+// assembler assembles the messages of a response from its updates. It adds each content of an
+// update to the message to which the content belongs.
 type assembler struct {
 	of       Identity
 	made     int             // the ordinal of the newest message
@@ -64,8 +64,8 @@ func (a *assembler) talkOf(key talkKey) *talk {
 	return t
 }
 
-// put adds a content of an update to a message of the talk. It returns the message, which the
-// update continues or begins.
+// put adds a content of an update to a message, and returns the message. The message may be a new
+// one.
 func (a *assembler) put(t *talk, u Update, c Content) *message {
 	if t.fake != nil && t.fake.raw != u.MessageID {
 		t.fake = nil
@@ -83,8 +83,8 @@ func (a *assembler) put(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// putResult creates a new message for the result of a tool call. It closes all open messages of two
-// talks: the one that contains the result, and the one that contains the call.
+// putResult creates a new message for the result of a tool call. It closes all open messages of the
+// agent invocation that sent the result, and of the one that made the call.
 func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	m := a.begin(t, u)
 	m.result, m.answers = true, c.Part.ToolCallID
@@ -103,9 +103,9 @@ func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// answer finds the call of a tool result among the calls so far. It prefers calls without a result,
-// then calls of the same talk, then calls of the same response. Of several such calls it takes the
-// oldest.
+// answer finds the call of a tool result among the calls that have arrived. It prefers calls
+// without a result, then calls of the same talk, then calls of the same response. If several calls
+// are equally good, it takes the oldest.
 func (a *assembler) answer(m *message) {
 	var best *call
 	nearest := 0
@@ -166,9 +166,9 @@ func (a *assembler) find(t *talk, u Update) *message {
 	return m
 }
 
-// isOld reports whether another message began after m, so that an update without a message id does
-// not continue m. The caller asks this only about messages outside every response: for them, only
-// the order of arrival is known.
+// isOld reports whether m is not the newest message, so that an update without a message id does
+// not continue it. This is used only for messages without a response id, of which only the order of
+// arrival is known.
 func (a *assembler) isOld(m *message, u Update) bool {
 	return u.MessageID == "" && a.messages[len(a.messages)-1] != m
 }
@@ -192,8 +192,8 @@ func (t *talk) close() {
 
 func (t *talk) isOpen(m *message) bool { return t.current(m.raw) == m }
 
-// differs reports whether an update belongs to a message other than m. An update without an id
-// belongs to m unless it names a role or an author that m does not have.
+// differs reports whether an update belongs to another message than m: its role or author is not
+// that of m. If m has no role or author, an update without an id must not have one either.
 func (m *message) differs(u Update) bool {
 	if u.MessageID == "" && (m.Role == "" && u.Role != "" || m.Author == "" && u.Author != "") {
 		return true
@@ -201,11 +201,10 @@ func (m *message) differs(u Update) bool {
 	return differs(m.Role, u.Role) || differs(m.Author, u.Author)
 }
 
-// differs reports whether both values are set and different.
 func differs[T ~string](have, got T) bool { return have != "" && got != "" && have != got }
 
-// begin starts a message. The message gets the id of the update, unless that id is a placeholder or
-// already in use.
+// begin starts a message. The message gets the id of the update. If that id is a placeholder or
+// already in use, it gets a new id.
 func (a *assembler) begin(t *talk, u Update) *message {
 	a.made++
 	m := &message{talk: t, raw: u.MessageID}
@@ -228,7 +227,7 @@ func (a *assembler) begin(t *talk, u Update) *message {
 	return m
 }
 
-// learn copies properties of the message from an update.
+// learn copies properties from an update to the message, if the message does not have them yet.
 func (m *message) learn(u Update) {
 	if m.Role == "" {
 		m.Role = u.Role

@@ -18,10 +18,10 @@ type call struct {
 	answered bool
 }
 
-// continues returns the tool call to which the fragment c belongs; nil if c begins a new call. A
-// fragment with an id belongs to the call with this id. A fragment without an id belongs to the
-// call with the same index, or else to the last call. A call with complete arguments or with a
-// result gets no more fragments. A further content with the id of such a call begins another call.
+// continues returns the tool call to which a fragment belongs; nil if the fragment begins a new
+// call. A fragment with an id belongs to the call with this id, and a fragment without an id to the
+// call with the same index, or else to the last call. But if the call's arguments are complete, or
+// it has a result, the fragment begins a new call.
 func (t *talk) continues(u Update, c Content) *call {
 	for i := len(t.calls) - 1; i >= 0; i-- {
 		if k := t.calls[i]; k.raw == u.MessageID && k.takes(t, c.Part, c.Index) {
@@ -69,7 +69,7 @@ func first(a, b string) string {
 	return b
 }
 
-// nesting tracks a JSON object across its fragments, to detect its end.
+// nesting tracks the brackets of a JSON object that arrives in fragments, to detect its end.
 type nesting struct {
 	depth                 int
 	quoted, escaped, over bool

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// piece is a content that may still grow. The field grown contains its text, thinking or arguments.
+// piece is a content that may still grow. The field `grown` contains its text, thinking or
+// arguments.
 type piece struct {
 	Content
 	grown strings.Builder
@@ -23,8 +24,8 @@ func newPiece(c Content) *piece {
 	return p
 }
 
-// text returns a pointer to that field of the content that fragments extend: the thinking, the
-// arguments or the text.
+// text returns a pointer to the field of the content to which fragments are appended: the thinking,
+// the arguments or the text.
 func (c *Content) text() *string {
 	switch c.Part.Type {
 	case perdure.PartThinking:
@@ -35,7 +36,7 @@ func (c *Content) text() *string {
 	return &c.Part.Text
 }
 
-// finished returns the content as it is now.
+// finished returns a copy of the content in its current state.
 func (p *piece) finished() Content {
 	c := p.Content
 	*c.text() = p.grown.String()
@@ -43,8 +44,9 @@ func (p *piece) finished() Content {
 	return c
 }
 
-// add appends a content to the message, or joins it with the last piece. An empty content is
-// ignored. The result therefore does not depend on the division of a text into updates.
+// add appends a content to the message, or to the last piece if the content continues it. The
+// result does not depend on how a text was divided into updates, because an empty content is
+// ignored.
 func (m *message) add(c Content) {
 	if isNothing(c) {
 		return
@@ -69,15 +71,14 @@ func isNothing(c Content) bool {
 	return false
 }
 
-// isWhole reports whether the content is a text with annotations, or a text or thinking that has
-// ended with a signature or other protected data. Such a content is never joined with another
-// content.
+// isWhole reports whether a text or thinking is complete: it has annotations, or has ended with a
+// signature or other protected data. Such a content is never joined with the next one.
 func (c *Content) isWhole() bool {
 	p := c.Part
 	return len(c.Annotations) > 0 || p.TextSignature != "" || p.Native != nil || p.ThinkingSignature != "" || p.Redacted
 }
 
-// takes reports whether the content c continues the piece.
+// takes reports whether a content continues the piece.
 func (p *piece) takes(c Content) bool {
 	if p.Part.Type != c.Part.Type || p.isWhole() {
 		return false
@@ -102,8 +103,8 @@ func (m *message) isBlank() bool {
 	})
 }
 
-// once returns the contents without repeated tool calls: of equal calls, the first remains. Two
-// calls are the same if their id, name and argument bytes are equal.
+// once removes repeated tool calls from the contents. Of calls with equal ids, names and argument
+// bytes, the first remains.
 func once(contents []Content) []Content {
 	type key struct{ id, name, arguments string }
 	seen := map[key]bool{}

@@ -21,11 +21,11 @@ func NewHost(of Identity) *Host {
 	return &Host{a: newAssembler(of, false), rounds: map[string]*round{}}
 }
 
-// Stamp returns the update with the host's response id, and with a message id that belongs to only
-// one message. An update with contents of several messages becomes several updates. The provider's
-// response id is kept as ProviderResponseID unless it is a placeholder. If the provider's response
-// id changes within an invocation, another model call has begun, and its updates never continue an
-// earlier message.
+// Stamp returns the update with the response id of the Host, and with a message id that only one
+// message has. An update with contents of several messages becomes several updates.
+// ProviderResponseID is set to the provider's response id, unless that is a placeholder. If the
+// provider's response id changes during an invocation, another model call has begun, whose updates
+// never continue an earlier message.
 func (h *Host) Stamp(u Update) []Update {
 	own := Real(u.ResponseID)
 	if own == h.a.of.Response {
@@ -58,7 +58,8 @@ func (h *Host) Stamp(u Update) []Update {
 	return out
 }
 
-// piecesOf returns a copy of u that has only the content c, for the message with the id.
+// piecesOf returns a copy of the update with only one content, which belongs to the message with
+// the id.
 func piecesOf(u Update, id string, c Content) Update {
 	u.MessageID, u.Contents = id, []Content{c}
 	u.FinishReason, u.Usage, u.Properties = "", nil, nil

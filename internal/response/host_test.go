@@ -95,8 +95,8 @@ func TestHostSplitsAnUpdateOfSeveralMessages(t *testing.T) {
 	}
 }
 
-// TestHostStampsWhatIsSaidOfAMessage checks an update without contents that refers to a closed
-// message. The stamped update gets the id of that message.
+// TestHostStampsWhatIsSaidOfAMessage checks an update without contents about a message that is
+// already closed. The stamped update gets the id of that message.
 func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	all := stamped(t, said("p", "__fake_id__", "a"), response.Update{ResponseID: "p", MessageID: "__fake_id__", FinishReason: perdure.StopEndTurn}, response.Update{FinishReason: perdure.StopEndTurn})
 	if all[0].MessageID == "" || all[1].MessageID != all[0].MessageID || all[2].MessageID != "" {

@@ -21,13 +21,12 @@ const (
 	PrefixOther     = "item_"
 )
 
-// ID returns the id of the response's item with that ordinal: the prefix and 128 bits in
-// hexadecimal. A replay of the response returns the same id. Items of one response have different
-// ordinals.
+// ID returns the id of an item of the response: the prefix and 128 bits in hexadecimal. The ordinal
+// is the number of the item in the response. If the response is replayed, the ids are the same.
 func (i Identity) ID(prefix string, ordinal int) string { return i.again(prefix, ordinal, 0) }
 
-// again returns another id of the item with that ordinal, for the case that the result of ID is
-// already in use. The parameter try counts the attempts from 0.
+// again returns another id of the item with the ordinal, because the result of ID is already in
+// use. `try` counts the attempts to find an unused id, from 0.
 func (i Identity) again(prefix string, ordinal, try int) string {
 	sum := sha256.New()
 	sum.Write(i.Execution[:])
@@ -42,8 +41,8 @@ func (i Identity) again(prefix string, ordinal, try int) string {
 // placeholder is the id that some client libraries use for items without an id.
 const placeholder = "__fake_id__"
 
-// IsPlaceholder reports whether id is a placeholder for a missing id. Many items can have the same
-// placeholder, so it is never stored or shown.
+// IsPlaceholder reports whether an id is a placeholder for a missing id. Because many items can
+// have the same placeholder, it is never stored or shown.
 func IsPlaceholder(id string) bool { return id == placeholder }
 
 // Real returns the id, or "" if it is a placeholder.

@@ -58,8 +58,8 @@ func (g *Merger) Add(u Update) {
 	about.Properties = joined(about.Properties, u.Properties)
 }
 
-// learn copies properties of the response from an update. It adds the update's response ids to the
-// providers' response ids, except placeholders and the response's own id.
+// learn copies properties of the response from an update. It also records the response ids of
+// providers in the update.
 func (g *Merger) learn(u Update) {
 	r := &g.r
 	for _, id := range []string{Real(u.ResponseID), Real(u.ProviderResponseID)} {
@@ -77,7 +77,7 @@ func (g *Merger) learn(u Update) {
 	r.Usage = sum(r.Usage, u.Usage)
 }
 
-// Response returns the response of the updates so far.
+// Response returns the response that results from the updates added until now.
 func (g *Merger) Response() Response {
 	r := g.r
 	r.Properties, r.Usage = joined(nil, r.Properties), sum(nil, r.Usage)
@@ -91,7 +91,7 @@ func (g *Merger) Response() Response {
 	return r
 }
 
-// finished returns a copy of the message that shares no data with it.
+// finished returns the message in its current state. The copy shares no data with the message.
 func (m *message) finished() Message {
 	out := m.Message
 	for _, p := range m.pieces {
@@ -105,9 +105,9 @@ func (m *message) finished() Message {
 	return out
 }
 
-// ordered returns the messages in the order of the merged response: by response, then by
-// invocation, then messages with an id before those without. Results follow their calls, and
-// messages outside every response come last.
+// ordered returns the messages in the order of the merged response: by response id, then by
+// invocation, and in an invocation messages with an id before those without. Messages without a
+// response id come last. But a tool result follows its call.
 func (a *assembler) ordered() []*message {
 	after := a.results()
 	var out []*message
@@ -125,7 +125,7 @@ func (a *assembler) ordered() []*message {
 	return out
 }
 
-// results returns the results of each message's calls, in order of arrival.
+// results returns for each message the results of its tool calls, in order of arrival.
 func (a *assembler) results() map[*message][]*message {
 	after := map[*message][]*message{}
 	answered := map[*call]bool{}
@@ -175,8 +175,9 @@ func distance(k *call, m *message, answered map[*call]bool) int {
 	return d
 }
 
-// places returns the sort key of each message that is not the result of a call: the position of its
-// response, the position of its invocation, and 1 if it has no id.
+// places returns the sort key of each message that is not the result of a call. The key consists of
+// the position of its response, the position of its invocation, and 0 or 1, where 1 means that the
+// message has no id.
 func (a *assembler) places(after map[*message][]*message) map[*message][]int {
 	moved := map[*message]bool{}
 	for _, results := range after {
@@ -221,7 +222,7 @@ func sum(a, b *perdure.Usage) *perdure.Usage {
 }
 
 // joined returns a new map with the properties of two maps. If both have a property, the value in
-// the second map (more) applies.
+// `more` applies.
 func joined(have, more map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(have)+len(more) == 0 {
 		return nil

@@ -378,9 +378,9 @@ func TestMergeDropsMessagesOfWhitespace(t *testing.T) {
 	wantLines(t, r, "  x\n", "( |sig)")
 }
 
-// TestMergeKeepsSignedWhitespace checks that a text that a signature closes is kept as a separate
-// part, even if it is empty, and that its message is kept, too. This also holds after a Host has
-// stamped the updates.
+// TestMergeKeepsSignedWhitespace checks that a text with a signature is kept as a separate part,
+// and its message is kept, even if the text is empty. This is also so after a Host has stamped the
+// updates.
 func TestMergeKeepsSignedWhitespace(t *testing.T) {
 	signed := func(text, signature string) response.Content {
 		return response.Content{Part: perdure.Part{Type: perdure.PartText, Text: text, TextSignature: signature}}
@@ -455,8 +455,9 @@ func TestMergePutsPropertiesWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// TestMergePutsPropertiesOnTheirMessage checks that properties for a closed message are added to
-// it. If an update has contents of several messages, its properties belong to the first of them.
+// TestMergePutsPropertiesOnTheirMessage checks that an update with properties of a closed message
+// changes that message. If an update has contents of several messages, its properties belong to the
+// first of these messages.
 func TestMergePutsPropertiesOnTheirMessage(t *testing.T) {
 	one := map[string]json.RawMessage{"k": json.RawMessage("1")}
 	r := merge(
@@ -469,8 +470,8 @@ func TestMergePutsPropertiesOnTheirMessage(t *testing.T) {
 	}
 }
 
-// TestMergerSharesNothing checks that a Merger shares no data, neither with the updates nor with
-// its results.
+// TestMergerSharesNothing checks that a Merger shares no data with the updates, nor with the
+// responses that it has returned.
 func TestMergerSharesNothing(t *testing.T) {
 	make := func() response.Update {
 		c := response.Text("noted")

@@ -77,8 +77,8 @@ func deepCopy(t *rapid.T, all []response.Update) []response.Update {
 	return out
 }
 
-// TestMergeDoesNotDependOnCuts checks that the merged response does not change when a text is cut
-// anywhere, or joined again.
+// TestMergeDoesNotDependOnCuts checks that the merged response is the same however its texts are
+// cut into updates.
 func TestMergeDoesNotDependOnCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var whole, pieces []response.Update
@@ -145,8 +145,9 @@ func TestMergeIsPure(t *testing.T) {
 	})
 }
 
-// TestMergedMessagesAreInOrder checks that a merged response has unique ids and no placeholder, and
-// that merging it again does not change it. Every result follows its call.
+// TestMergedMessagesAreInOrder checks that in a merged response, ids are unique and not
+// placeholders, and every result follows its call. Merging the response a second time does not
+// change it.
 func TestMergedMessagesAreInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := response.Merge(host, anyUpdates(t))
@@ -195,7 +196,7 @@ func conversation(t *rapid.T, agent string) []response.Update {
 	return all
 }
 
-// streamed cuts messages into the pieces that a provider streams.
+// streamed cuts messages into pieces, as a provider streams them.
 func streamed(t *rapid.T, messages []response.Update) []response.Update {
 	var all []response.Update
 	for _, m := range messages {
@@ -241,7 +242,8 @@ func textOf(c response.Content) string {
 	return ""
 }
 
-// interleave draws an order of the streams' updates; each stream keeps its own order.
+// interleave returns the updates of the streams in a random order in which each stream keeps its
+// own order.
 func interleave(t *rapid.T, streams ...[]response.Update) []response.Update {
 	var all []response.Update
 	for {
@@ -260,9 +262,9 @@ func interleave(t *rapid.T, streams ...[]response.Update) []response.Update {
 	}
 }
 
-// TestStreamingEqualsNonStreaming checks that the pieces of messages merge to the same response as
-// the complete messages, also for two concurrent agents. Stamping by a Host changes only the
-// response's id.
+// TestStreamingEqualsNonStreaming checks that streamed pieces of messages merge to the same
+// response as the complete messages, also if two agents stream at the same time. After stamping by
+// a Host, only the providers' response ids are different.
 func TestStreamingEqualsNonStreaming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := conversation(t, "a"), conversation(t, "b")
@@ -289,9 +291,8 @@ func TestStreamingEqualsNonStreaming(t *testing.T) {
 	})
 }
 
-// TestResultsFollowTheirCallsInAnyOrder checks calls and results that arrive in any order that
-// keeps the order of one message's calls. Each result is placed directly after the message of its
-// call.
+// TestResultsFollowTheirCallsInAnyOrder checks calls and results that arrive in any order. Each
+// result is placed directly after the message with its call.
 func TestResultsFollowTheirCallsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.Permutation(conversation(t, "a")).Draw(t, "order")

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Event is a change of one item of a response. Remap returns events of unknown kinds unchanged.
+// Event is a change of one item of a response. Remap passes on events of unknown kinds unchanged.
 type Event struct {
 	Kind EventKind
 	Item Item
-	// Payload contains the members of the event that Remap passes on unchanged. Ids of calls,
-	// components and files in it are not remapped.
+	// Payload contains the members of the event that Remap passes on unchanged, including the ids
+	// of calls, components and files.
 	Payload any
 }
 
@@ -27,13 +27,13 @@ const (
 	ItemReplaced EventKind = "replaced"
 )
 
-// Item identifies an item of a response: its id, and members that distinguish items to which a model
-// has given the same placeholder as id.
+// Item identifies an item of a response: by its id, and by members that distinguish items with the
+// same placeholder as id.
 type Item struct {
 	ID   string
 	Type ItemType
-	// OutputIndex is the item's place in the response; nil if unknown. CallID is the id of the call
-	// that the item is or answers; "" for none.
+	// OutputIndex is the item's place in the response; nil if unknown. CallID is the id of the tool
+	// call that the item is, or whose result it is; otherwise "".
 	OutputIndex *int
 	CallID      string
 }
@@ -63,10 +63,10 @@ func (t ItemType) prefix() string {
 	return PrefixOther
 }
 
-// Remap assigns every item of one response a unique id. A real id that was not seen before passes
-// unchanged. New ids replace placeholders, missing ids, and ids that another item has or had. New
-// ids are derived only from the identity of the response and the order of events. A Remap is not
-// safe for concurrent use. It uses about 40 bytes per item.
+// Remap gives every item of one response a unique id. An id stays unchanged if no other item has
+// it. New ids replace placeholders, missing ids, and ids that another item has or had. They are
+// derived only from the identity of the response and the order of the events. A Remap is not safe
+// for concurrent use. It uses about 40 bytes per item.
 type Remap struct {
 	of      Identity
 	seed    maphash.Seed
@@ -98,9 +98,9 @@ func NewRemap(of Identity) *Remap { return &Remap{of: of, seed: maphash.MakeSeed
 // Unknown returns the number of events of kinds that Remap does not support.
 func (r *Remap) Unknown() int { return r.unknown }
 
-// Event returns the outgoing events for the incoming event e, usually one. If e removes an id that
-// several items have, the result has one event for each of them. If e removes an unknown item
-// without an id, the result is empty. Event does not change e.
+// Event returns the outgoing events for an incoming event, usually one. If the event removes an id
+// that several items have, the result has one event for each of these items. If the event removes
+// an unknown item without an id, the result is empty.
 func (r *Remap) Event(e Event) []Event {
 	switch e.Kind {
 	case ItemAdded:
@@ -120,7 +120,7 @@ func (r *Remap) Event(e Event) []Event {
 	return []Event{e}
 }
 
-// as returns the event e with the id of the item at index i.
+// as returns the event with the outgoing id of the item at index i.
 func (r *Remap) as(e Event, i int) []Event {
 	e.Item.ID = r.idOf(i, e.Item.ID)
 	return []Event{e}
@@ -134,7 +134,7 @@ func (r *Remap) idOf(i int, old string) string {
 	return r.of.again(prefixes[it.prefix], i+1, int(it.try))
 }
 
-// prefixes contains the text of each prefix, by the number that an item stores for its prefix.
+// prefixes contains the texts of the prefixes. Each item stores the index of its prefix.
 var prefixes = []string{messages: PrefixMessage, reasonings: PrefixReasoning, calls: PrefixCall, outputs: PrefixOutput, untyped: PrefixOther}
 
 const (
@@ -169,7 +169,7 @@ func (r *Remap) isTaken(id string) bool {
 	return slices.ContainsFunc(r.items, func(it item) bool { return it.fresh == fresh || it.old == old })
 }
 
-// follow returns the open item that an event names, or creates one.
+// follow returns the open item to which an event refers, or creates one.
 func (r *Remap) follow(i Item) int {
 	if at := r.find(i, func(it item) bool { return it.flags&(done|removed) == 0 }); at >= 0 {
 		return at
@@ -177,8 +177,8 @@ func (r *Remap) follow(i Item) int {
 	return r.add(i)
 }
 
-// replace returns the item that an event replaces. The item may be complete already, so that no
-// more updates of it are expected.
+// replace returns the item that an event replaces; the item may be complete already. If there is
+// none, replace creates it.
 func (r *Remap) replace(i Item) int {
 	if at := r.find(i, func(it item) bool { return it.flags&(done|removed) == 0 }); at >= 0 {
 		return at
@@ -189,10 +189,10 @@ func (r *Remap) replace(i Item) int {
 	return r.add(i)
 }
 
-// find returns the index of the newest item that the event's item i can mean; -1 if there is none.
-// It considers only items with the same incoming id for which counts returns true. An item matches
-// if means returns true for it. If no item matches and the id is no placeholder, find returns the
-// newest item that it considered.
+// find returns the index of the newest item to which an event about the item i can refer; -1 if
+// there is none. It considers only items with the same incoming id for which the function `counts`
+// returns true. If none of these matches (see means), find returns the newest of them, unless the
+// id is a placeholder.
 func (r *Remap) find(i Item, counts func(item) bool) int {
 	old, newest := oldHash(i.ID), -1
 	like := item{call: r.hash(i.CallID), index: indexOf(i), prefix: prefixOf(i.Type)}
@@ -215,8 +215,8 @@ func (r *Remap) find(i Item, counts func(item) bool) int {
 	return newest
 }
 
-// means reports whether an event about an item (like) can refer to this item. It compares call id,
-// output index and prefix.
+// means reports whether an event about the item `like` can refer to this item. It compares the call
+// ids, the output indexes and the prefixes.
 func (it *item) means(like item) bool {
 	switch {
 	case it.prefix != like.prefix && it.prefix != untyped && like.prefix != untyped:
@@ -229,7 +229,7 @@ func (it *item) means(like item) bool {
 	return like.index < 0 || it.index < 0 || like.index == it.index
 }
 
-// learn copies the call id and the index from like if this item did not have them.
+// learn copies the call id and the index from the item `like`, if this item does not have them.
 func (it *item) learn(like item) {
 	if it.call == 0 {
 		it.call = like.call
@@ -239,7 +239,7 @@ func (it *item) learn(like item) {
 	}
 }
 
-// remove removes every item that has the id.
+// remove removes every item that has the id in the event.
 func (r *Remap) remove(e Event) []Event {
 	var out []Event
 	old := oldHash(e.Item.ID)

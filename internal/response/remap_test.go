@@ -154,8 +154,8 @@ func TestRemapLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestRemapRemovesEveryItemOfAnID checks an event that removes an id which several items share. Each
-// of these items is removed under its own new id, and only once.
+// TestRemapRemovesEveryItemOfAnID checks an event that removes an id that several items share. Each
+// of these items is removed once, under its own new id.
 func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	r := response.NewRemap(host)
 	first := ids(r, added(item(fake, response.MessageItem, 0, "")), added(item(fake, response.CallItem, 1, "call_1")),
@@ -174,8 +174,8 @@ func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	}
 }
 
-// TestRemapOfWhatWasRemapped checks ids that an earlier Remap of the response created. Another Remap
-// passes them unchanged, unless it has already given the same id to another item.
+// TestRemapOfWhatWasRemapped checks ids that another Remap of the same response has created. They
+// pass unchanged, unless the Remap has already given the same id to another item.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")
 	first := ids(response.NewRemap(host), added(m), done(m), added(m), done(m))
@@ -306,7 +306,7 @@ func heap() uint64 {
 }
 
 // BenchmarkRemap measures the time that Remap needs for one event of a response with up to 10,000
-// items. It fails if that takes over a millisecond.
+// items. It fails if one event takes over a millisecond.
 func BenchmarkRemap(b *testing.B) {
 	for _, items := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(items, "items"), func(b *testing.B) {
@@ -326,9 +326,9 @@ func BenchmarkRemap(b *testing.B) {
 	}
 }
 
-// TestTrap37PlaceholderSharedByReasoningMessageAndCalls checks one placeholder that a reasoning, a
-// message and two calls share, in two model calls of a response. The result is eight items, and no
-// item gets another's text.
+// TestTrap37PlaceholderSharedByReasoningMessageAndCalls checks a placeholder that is the id of a
+// reasoning, a message and two calls, in each of two model calls of a response. The result is eight
+// items, and no item gets the text of another.
 func TestTrap37PlaceholderSharedByReasoningMessageAndCalls(t *testing.T) {
 	r := response.NewRemap(host)
 	text, kinds := map[string]string{}, map[string]response.ItemType{}

@@ -9,20 +9,20 @@ import (
 )
 
 // IDRule defines the ids of tool calls that a provider accepts. An id has Min to Max bytes; if Max
-// is 0, its length is not limited. It consists of ASCII letters and digits. Unless Alphanumeric is
-// set, it may also contain "_" and "-".
+// is 0, its length is not limited. It consists of ASCII letters, digits and, if Alphanumeric is
+// false, "_" and "-".
 type IDRule struct {
 	Min, Max     int
 	Alphanumeric bool
-	// Verbatim reports that the provider accepts every id of up to mostVerbatim bytes that it
-	// created itself, even if the id breaks the rule.
+	// Verbatim reports that the provider accepts an id that it has created itself, even if the id
+	// breaks the rule. The length of such an id is at most mostVerbatim.
 	Verbatim bool
 }
 
 // mostVerbatim is the maximum length in bytes of an id that is sent back to its provider unchanged.
 const mostVerbatim = 256
 
-// takesBack reports whether a provider accepts an id that it created itself.
+// takesBack reports whether the provider accepts an id that it has created itself.
 func (r IDRule) takesBack(id string) bool {
 	return r.Valid(id) || r.Verbatim && id != "" && len(id) <= mostVerbatim
 }
@@ -43,8 +43,8 @@ func (r IDRule) Valid(id string) bool {
 	return true
 }
 
-// derive returns a valid id that is a hash of id. The parameter try distinguishes ids whose hashes
-// are equal.
+// derive returns a valid id that is made from a hash of the id. If it is in use, the caller
+// increases `try`, which changes the hash.
 func (r IDRule) derive(id string, try int) string {
 	sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(try)))
 	made := "call_" + hex.EncodeToString(sum[:])[:32]
@@ -57,12 +57,11 @@ func (r IDRule) derive(id string, try int) string {
 	return made
 }
 
-// ToolIDs returns the ids that tool calls get in requests to a provider. The key of the map is
-// Perdure's id of the call. The same id applies to a call and its result. A call that came from
-// this provider keeps the provider's id. Any other call keeps Perdure's id. If that id is invalid,
-// or an earlier call has it, the call gets an id that is derived from Perdure's. An id depends only
-// on earlier calls, so it stays the same from turn to turn, and the provider's prompt cache can be
-// used.
+// ToolIDs returns the ids that tool calls and their results have in requests to a provider, by
+// Perdure's id of the call. A call that came from this provider keeps the provider's id. Any other
+// call has Perdure's id, or an id derived from it if Perdure's id is invalid or an earlier call has
+// it. An id depends only on earlier calls. It is therefore the same in each turn, and the
+// provider's prompt cache can be used.
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	ids, taken := map[string]string{}, map[string]bool{}
 	for _, m := range messages {

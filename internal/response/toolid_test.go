@@ -9,7 +9,7 @@ import (
 )
 
 // TestToolIDsAreInjectiveOverManyCalls checks ten thousand calls of one conversation, to which
-// providers assigned only a few different ids. The calls get ten thousand ids that their provider
+// providers have given only a few different ids. Each call gets a different id, which the provider
 // accepts.
 func TestToolIDsAreInjectiveOverManyCalls(t *testing.T) {
 	const calls = 10_000

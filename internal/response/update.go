@@ -20,7 +20,7 @@ type Update struct {
 	InvocationID string
 	Author       string
 	Role         perdure.Role
-	// CreatedAt is the time of the update. It is ignored unless it is after the Unix epoch.
+	// CreatedAt is the time of the update. A time up to the Unix epoch is ignored.
 	CreatedAt    perdure.Time
 	Contents     []Content
 	FinishReason perdure.StopReason
@@ -33,14 +33,14 @@ type Update struct {
 // Content is a part of a message, a usage or an error. A part that arrives in fragments consists of
 // several contents.
 type Content struct {
-	// Part is text, thinking, an image, a tool call or a tool result. RawArguments of a tool call
-	// is a fragment of its arguments. The type is "" for a usage or an error.
+	// Part is text, thinking, an image, a tool call or a tool result. In a tool call, RawArguments
+	// is a fragment of the arguments. The type is "" for a usage or an error.
 	Part perdure.Part
-	// Annotations are the annotations of a text. A text with annotations is never joined with
-	// another text.
+	// Annotations are the annotations of a text. A text with annotations is never joined with the
+	// next text.
 	Annotations []json.RawMessage
-	// Index is the position of a tool call in its model call; nil if unknown. Some providers use it
-	// to match fragments.
+	// Index is the position of a tool call among the calls of one model call; nil if unknown. It
+	// serves to match fragments without an id.
 	Index *int
 	// Usage is added to the response's usage, and is not part of a message.
 	Usage *perdure.Usage
@@ -85,8 +85,7 @@ type Response struct {
 	// ProviderResponseIDs are the providers' response ids, in order of arrival.
 	ProviderResponseIDs []string
 	AgentID             string // the first AgentID of the updates
-	// CreatedAt is the first valid CreatedAt of all updates. It does not replace the time of any
-	// message.
+	// CreatedAt is the first valid CreatedAt of all updates.
 	CreatedAt perdure.Time
 	Messages  []Message
 	// FinishReason is the last reason in the updates. Usage is the sum of all usages; nil if there
@@ -107,5 +106,5 @@ func (m Message) Parts() []perdure.Part {
 	return parts
 }
 
-// valid reports whether t is after the Unix epoch. Other times count as not set.
+// valid reports whether t is after the Unix epoch.
 func valid(t perdure.Time) bool { return t.Unix() > 0 || t.Unix() == 0 && t.Nanosecond() > 0 }

@@ -8,14 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The terms of a question can have the flag NotAsker. The askers of such a question cannot answer
-// it. The askers are API keys: the key that started the execution, and the keys that sent the
-// signals which the current response has taken. The askers are stored with the question when it is
-// asked, and later signals do not change them. A vote therefore reads no signals, and only the keys
-// of one response are stored.
+// The terms of a question can have the flag NotAsker: the question's askers cannot answer it. The
+// askers are API keys: the key that started the execution, and the keys that sent the signals that
+// the current response has taken. They are stored with the question when it is asked.
 
-// respond sets the execution's current response. If id is another response than before, the list of
-// askers becomes empty.
+// respond sets the execution's current response. At the start of a new response, it empties the
+// list of askers.
 func (d *draft) respond(id string) {
 	if id != d.x.ResponseID {
 		d.x.ResponseID, d.x.Askers = id, []uuid.UUID{}
@@ -23,9 +21,9 @@ func (d *draft) respond(id string) {
 }
 
 // recordAskers adds the senders of the signals that a commit takes to the askers of the current
-// response. Older servers did not record askers. If the response began on such a server, the
-// execution has no askers, and none are added. At most store.AskerLimit askers are recorded. If a
-// response has that many askers, a question with NotAsker accepts no vote.
+// response, up to store.AskerLimit. If a response has that many askers, a question with NotAsker
+// accepts no vote. If the response began on an older server that did not record askers, none are
+// added.
 func (d *draft) recordAskers(taken []string) {
 	for _, id := range taken {
 		s := d.s.Signals[id]
@@ -39,8 +37,8 @@ func (d *draft) recordAskers(taken []string) {
 }
 
 // askersOf returns the keys that cannot answer a question with NotAsker. If the question was asked
-// on an older server, which recorded no askers, they are the keys of all signals of the execution.
-// In that case s must contain those keys.
+// on an older server that recorded no askers, they are the keys of all signals of the execution,
+// which the state must then contain.
 func askersOf(s *store.State, q *perdure.Question) []uuid.UUID {
 	if q.Askers != nil {
 		return q.Askers

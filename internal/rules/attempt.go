@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// endAttempt sets the new state of a task whose worker has reported the end of an attempt: the task
-// has ended, or waits for its next attempt.
+// endAttempt sets the new state of a task after its worker has reported the end of an attempt: the
+// task has ended, or waits for its next attempt.
 func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64) error {
 	if f.Error == nil {
 		if err := d.useContent(f.Result.Blob, uuid.Nil); err != nil {
@@ -90,8 +90,8 @@ func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdur
 	return nil
 }
 
-// maxLost is the maximum number of lost attempts of a task. One more lost attempt fails the task,
-// because the task probably crashes its workers.
+// maxLost is the maximum number of lost attempts of a task. After one more, the task fails, because
+// it probably crashes its workers.
 const maxLost = 10
 
 // loseAttempt handles the loss of the worker that ran an attempt of a task. The task runs again, or

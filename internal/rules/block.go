@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// chunk appends text to an open block, as a record in the log with the block's seq. With its first
-// chunk, the block gets its seq.
+// chunk appends text to an open block, as a record in the log with the block's seq. The first chunk
+// gives the block its seq.
 func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
 	d.s.Head.Nonce = d.s.Nonce
@@ -37,9 +37,9 @@ func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash)
 	return d.hash(b, text, sum)
 }
 
-// hash adds text to the running SHA-256 of a block. For a block of a LOCAL execution it stores sum
-// instead, the hash that the worker reported, because the state of a running SHA-256 contains the
-// last bytes of the text.
+// hash adds text to the running SHA-256 of a block. In a LOCAL execution it stores `sum` instead,
+// the hash that the worker has reported, because the stored state of a running SHA-256 would
+// contain the last bytes of the text.
 func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
 	if d.local() {
 		b.Digest = sum[:]
@@ -85,9 +85,9 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	return nil
 }
 
-// takeBack marks the closed blocks of a task's attempt as superseded, because the attempt runs
-// again or its worker is lost. It does not change blocks to which an entry refers. It does not
-// change terminal output if keepTerminal is true. The state must contain the attempt's blocks.
+// takeBack marks the closed blocks of a task's attempt as superseded, because the attempt is
+// repeated or its worker is lost. It does not change blocks to which an entry refers and, if
+// keepTerminal is true, terminal output. The state must contain the attempt's blocks.
 func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID || b.Open || b.Event || b.Named || b.Reason == perdure.BlockSuperseded {
@@ -144,7 +144,7 @@ func blockSource(key perdure.BlockKey) (*uuid.UUID, int) {
 }
 
 // endBlocks closes blocks at the lengths that the worker reports. Error: conflict, if the stored
-// length differs; the worker then sends the missing bytes.
+// length of a block differs. The worker then sends the missing bytes.
 func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
 	for _, end := range ends {
 		b, ok := d.s.Blocks[end.Key]
@@ -168,8 +168,8 @@ func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
 }
 
 // closeOpenBlocks closes all open blocks. Blocks of the agent and terminal output get the reason
-// done. Other blocks of tasks get the reason truncated: clients keep the received text, and no more
-// text follows.
+// done. Other blocks of tasks get the reason truncated: clients keep the text that they have
+// received.
 func (d *draft) closeOpenBlocks() error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		reason := perdure.BlockTruncated
@@ -198,8 +198,7 @@ func (d *draft) closeAgentBlocks() error {
 }
 
 // closeBlocksOf closes the open blocks of a task with the given reason. If the task has ended,
-// blocks of terminal output get the reason done instead: the tool has really written this output,
-// whatever the outcome of the task.
+// terminal output gets the reason done instead, because the tool has really written it.
 func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID {
@@ -229,8 +228,8 @@ func (d *draft) keepText(t *perdure.Task) error {
 	return nil
 }
 
-// sortedBlocks returns the blocks in the order of their seqs. A function of this package that runs
-// again for the same command therefore makes the same changes.
+// sortedBlocks returns the blocks in the order of their seqs, so that a repeated call makes the
+// same changes.
 func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
 	all := make([]*store.Block, 0, len(blocks))
 	for _, b := range blocks {

@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// AloneWait is the result of a claim if the execution must run alone on its worker and the worker
-// has other executions.
+// AloneWait is the result of a claim that was not made, because the execution must run alone on its
+// worker and the worker has other executions.
 type AloneWait struct {
 	Execution uuid.UUID
 	Since     perdure.Time
 }
 
-// Claim claims an execution, which the engine has picked, for the worker of the poll p. Its result
-// in Decision.Value is the execution's row after the claim. If the execution must run alone on its
+// Claim claims an execution that the engine has picked, for the worker of a poll. Its result in
+// Decision.Value is the execution's row after the claim. If the execution must run alone on its
 // worker and the worker has other executions, nothing is claimed, and the result is an AloneWait.
 // The claim's id is derived from the request id.
 func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
@@ -43,12 +43,12 @@ type ClaimedTask struct {
 	Lease       perdure.TaskLease
 	Workspace   string
 	Traceparent string
-	// Task is set if the commit that created the task has also claimed it; it then equals the
-	// stored row. Otherwise, and in the reply to a repeated commit, it is nil.
+	// Task is set if the commit that created the task has also claimed it for the same worker. It
+	// then equals the stored row. In the reply to a repeated commit it is nil.
 	Task *perdure.Task `json:"-"`
 }
 
-// ClaimTask claims a task, which the engine has picked, for the worker of the poll p. Its result in
+// ClaimTask claims a task that the engine has picked, for the worker of a poll. Its result in
 // Decision.Value is a ClaimedTask. The claim's id is derived from the request id.
 func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {
@@ -84,8 +84,8 @@ func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded boo
 	}
 }
 
-// Handover offers a slot of a waiting poll to an execution that a command is about to wake. The
-// function of this package that wakes the execution may claim it for the poll's worker.
+// Handover reserves a slot of a waiting poll for an execution that a command is about to wake. The
+// command can then also claim the execution for the poll's worker.
 type Handover struct {
 	Poll  perdure.Poll
 	Claim uuid.UUID // id of the claim, if it is made
@@ -95,16 +95,16 @@ type Handover struct {
 	Whole  bool // Kept is not completely known, so the reply must contain all data of the execution
 }
 
-// needs adds to n the rows that handOver reads. If h is nil, there are none.
+// needs adds the rows that handOver reads. A nil Handover needs none.
 func (h *Handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.Poll.WorkerID
 	}
 }
 
-// handOver claims the woken execution for the worker of h's poll, if that poll may claim it. The
-// same conditions as for Claim apply, and the worker must keep the execution's goroutine as it was
-// at the last commit. If h is nil, handOver does nothing.
+// handOver claims the woken execution for the worker of the poll, if the poll may claim it. The
+// conditions are those of Claim. In addition, the worker must still have the execution's goroutine
+// in the state of the last commit. A nil Handover claims nothing.
 func (d *draft) handOver(h *Handover, signal *perdure.Signal) {
 	if h == nil {
 		return

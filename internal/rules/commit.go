@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CommitAnswer is the reply to a commit, with ids in place of tasks, questions and contents. It is
-// stored with the execution, so that a repeat of the commit gets the same reply.
+// CommitAnswer is the reply to a commit, in the form in which it is stored with the execution: it
+// has ids in place of tasks, questions and contents. If the commit is repeated, the reply is the
+// same.
 type CommitAnswer struct {
 	// Claim is the id of the claim that made the commit. It must be the first field, because
 	// LastCommit reads it without decoding the other fields.
@@ -25,13 +26,11 @@ type CommitAnswer struct {
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
 	At         perdure.Time            `json:"at"`
 	Wait       *perdure.Wait           `json:"wait,omitempty"`
-	// Again reports whether the commit was a repeat. In that case, the leases of Claims may have
-	// ended by now.
+	// Again reports whether the commit was a repeat. The leases in Claims may then have ended.
 	Again bool `json:"-"`
-	// Holder is the worker that had the lease; uuid.Nil in the reply to a repeat.
+	// Holder is the worker that had the lease; uuid.Nil if the commit was a repeat.
 	Holder uuid.UUID `json:"-"`
-	// Records is the number of records of steps and tasks since the newest checkpoint. Only commits
-	// change it.
+	// Records is the number of steps and tasks that were recorded since the newest checkpoint.
 	Records int64 `json:"-"`
 }
 
@@ -90,10 +89,10 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	return n
 }
 
-// Commit stores a worker's commit to an execution. Its result in Decision.Value is a CommitAnswer;
-// for a repeated commit, it is the one that was stored the first time. Errors: not_found,
-// lease_lost, conflict, invalid_argument, already_exists, idempotency_key_reused,
-// payload_too_large, permission_denied.
+// Commit stores a worker's commit to an execution. Its result in Decision.Value is a CommitAnswer.
+// If the commit is a repeat, the result is the stored CommitAnswer. Errors: not_found, lease_lost,
+// conflict, invalid_argument, already_exists, idempotency_key_reused, payload_too_large,
+// permission_denied.
 func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judged JudgedTasks) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil {
@@ -144,12 +143,12 @@ func LastCommit(x *perdure.Execution) perdure.CommitNumber {
 	return n
 }
 
-// answerClaim is the text with which each stored CommitAnswer begins. The claim id comes directly
-// after it. LastCommit reads only these two, because the complete CommitAnswer may be large.
+// answerClaim is the text with which each stored CommitAnswer begins; the claim id follows.
+// LastCommit reads only this beginning, because the complete CommitAnswer may be large.
 const answerClaim = `{"claim":"`
 
-// AnswerPrefix returns the first bytes of the CommitAnswer that is stored for the commit n. If the
-// claim id in n is unknown, it returns "", which is a prefix of any text.
+// AnswerPrefix returns the text with which the stored CommitAnswer of the commit n begins. If the
+// claim id in n is unknown, it returns "".
 func AnswerPrefix(n perdure.CommitNumber) string {
 	if n.ClaimID == uuid.Nil {
 		return ""
@@ -157,10 +156,10 @@ func AnswerPrefix(n perdure.CommitNumber) string {
 	return answerClaim + n.ClaimID.String()
 }
 
-// repeatedAnswer returns the stored CommitAnswer of a commit that was stored before. Commit calls
-// it before it checks the fence, so that a worker whose lease has ended still gets the reply to its
-// last commit. After a restore from a backup, a commit of another claim can have the same fence and
-// number, but not the same claim id. Error: lease_lost, if the claim ids differ.
+// repeatedAnswer returns the stored CommitAnswer of a repeated commit. It is called before the
+// check of the fence, so that a worker whose lease has ended still gets the reply to its last
+// commit. After a restore from a backup, a commit of another claim can have the same fence and
+// number. Error: lease_lost, if the claim ids differ.
 func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, error) {
 	var a CommitAnswer
 	if err := json.Unmarshal(x.Answer, &a); err != nil {
@@ -174,7 +173,7 @@ func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, erro
 }
 
 // checkTurn checks that the commit may be stored now: its lease is valid, and its number is the
-// next one. A cancelling execution accepts only a commit that ends it.
+// next one. If the execution is CANCELLING, the commit must end it.
 func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	if !HeldBy(x, c.Lease) {
 		return leaseLost(x.ID)
@@ -194,7 +193,7 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 }
 
 // apply writes everything but the outcome of a commit, in a fixed order: block ends, signals,
-// entries, steps, reports about stored answers to questions, questions, tasks, cancels, events,
+// entries, steps, reports that the worker has stored answers, questions, tasks, cancels, events,
 // checkpoint.
 func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
@@ -240,8 +239,8 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	return nil
 }
 
-// take marks signals as taken. A signal that is taken already does not change, because an agent
-// that was entered again may take it again. Error: invalid_argument, if there is no such signal.
+// take marks signals as taken. A signal may be taken already, because an agent that was entered
+// again may take it again. Error: invalid_argument, if there is no such signal.
 func (d *draft) take(ids []string) error {
 	for _, id := range ids {
 		s, ok := d.s.Signals[id]
@@ -314,5 +313,5 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	return nil
 }
 
-// traceparentLength is the length of a W3C traceparent of version 00; longer ones are not stored.
+// traceparentLength is the length of a W3C traceparent of version 00. Longer ones are not stored.
 const traceparentLength = 55

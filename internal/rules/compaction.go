@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compactionNeeds returns the ids of the entries that checkCompaction reads, if e is a compaction.
+// compactionNeeds returns the ids of the entries that checkCompaction reads for the entry e.
 func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 	if e.Type != perdure.EntryCompaction {
 		return nil
@@ -24,12 +24,11 @@ func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 	return append(needs, c.Pinned...)
 }
 
-// checkCompaction checks that a compaction covers whole turns (a model call and the results of its
-// tools) of this execution. No tool call may be open at the last covered entry. The compaction must
-// keep the conversation from the next entry on, and may pin only messages of the user or the
-// system. A compaction that a client sent may be the first entry; it then covers nothing.
-// checkCompaction returns the covered range; nil if it is empty or if the entry is no compaction.
-// Error: invalid_transcript.
+// checkCompaction checks an entry that is a compaction, and returns the range that it covers; nil
+// if the range is empty or the entry is no compaction. A compaction must cover whole turns: no tool
+// call may be open after the last covered entry, and the first entry that stays must not be a tool
+// result. It may pin only messages of the user or the system. If a client has sent it as the first
+// entry, it must cover nothing. Error: invalid_transcript.
 func (d *draft) checkCompaction(e perdure.NewEntry, parent *perdure.EntryHead) (*perdure.CompactionRange, error) {
 	if e.Type != perdure.EntryCompaction {
 		return nil, nil

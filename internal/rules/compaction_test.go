@@ -10,9 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestCheckCompaction checks that a compaction is refused if it cuts a turn (a model call and the
-// results of its tools) in two, or if it names entries that are not on one path of the
-// conversation.
+// TestCheckCompaction checks that a compaction is refused if it cuts a turn in two, or if it names
+// entries that are not on one path of the conversation.
 func TestCheckCompaction(t *testing.T) {
 	head := func(role perdure.Role, open ...string) perdure.EntryHead {
 		return perdure.EntryHead{ID: uuid.New(), Type: perdure.EntryMessage, Role: role, Open: open}

@@ -8,17 +8,17 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CheckedRef is one use of an uploaded content: as the content of an entry, as the details of a
-// question, or as any JSON if Entry and Question are uuid.Nil.
+// CheckedRef is one use of an uploaded content: for an entry, for the details of a question, or, if
+// Entry and Question are uuid.Nil, for any JSON value.
 type CheckedRef struct{ Blob, Entry, Question uuid.UUID }
 
-// CheckedRefs contains the results of the checks of uploaded contents, which the engine makes
-// before it calls a function of this package. The value is nil for a valid content. Otherwise it is
-// the error with which the function refuses the content.
+// CheckedRefs contains the results of the checks of uploaded contents. The engine makes the checks
+// before it calls a function of this package. For a valid content the result is nil, otherwise the
+// error with which the function refuses the content.
 type CheckedRefs map[CheckedRef]error
 
-// useContent adds an uploaded content to the commit, if the content has passed its check. The
-// parameter entry is the id of the entry with the content, or uuid.Nil. Errors: conflict, if the
+// useContent adds an uploaded content to the commit, if the content has passed its check. `entry`
+// is the id of the entry with the content; uuid.Nil for other contents. Errors: conflict, if the
 // upload was incomplete at the check; the error of the check.
 func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
 	if ref == nil || d.local() {
@@ -27,8 +27,7 @@ func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
 	return d.useChecked(CheckedRef{Blob: ref.ID, Entry: entry}, ref)
 }
 
-// useChecked adds an uploaded content to the commit, if the content has passed the check of this
-// use. Errors: as for useContent.
+// useChecked is like useContent for any use of a content.
 func (d *draft) useChecked(use CheckedRef, ref *perdure.BlobRef) error {
 	err, read := d.refs[use]
 	if !read {
@@ -40,9 +39,9 @@ func (d *draft) useChecked(use CheckedRef, ref *perdure.BlobRef) error {
 	return d.useBlob(ref)
 }
 
-// useBlob adds an uploaded blob to the commit, which then owns it. A content of a LOCAL execution
-// is not uploaded; only its reference is stored. Error: conflict, if the upload is incomplete or
-// differs from the reference.
+// useBlob adds an uploaded blob to the commit. The blob then belongs to the execution. A content of
+// a LOCAL execution is not uploaded; only its reference is stored. Error: conflict, if the upload
+// is incomplete or differs from the reference.
 func (d *draft) useBlob(ref *perdure.BlobRef) error {
 	if ref == nil {
 		return nil
@@ -62,8 +61,8 @@ func notWhole(blob uuid.UUID) error {
 	return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", blob)
 }
 
-// uploaded adds a content that a client has uploaded to the changes of the client's command, and
-// returns a reference to the content. Error: invalid_argument, if the upload is incomplete.
+// uploaded adds a content that a client has uploaded to the changes, and returns a reference to the
+// content. Error: invalid_argument, if the upload is incomplete.
 func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil
@@ -92,9 +91,9 @@ func ChunkNeeds(x *perdure.Execution, owner perdure.BlobOwner, blob uuid.UUID) s
 	return n
 }
 
-// AppendChunk appends a piece to an uploaded content. The parameter at is the offset of the piece
-// in bytes. Its result in Decision.Value is the hash of the content so far. Errors: not_found,
-// execution_ended, lease_lost, conflict, rate_limited.
+// AppendChunk appends a piece to a content that is being uploaded. `at` is the offset of the piece
+// in bytes. The result in Decision.Value is the hash of the content up to the end of the piece.
+// Errors: not_found, execution_ended, lease_lost, conflict, rate_limited.
 func AppendChunk(s *store.State, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (*store.Changes, error) {
 	if err := checkOwner(s, owner); err != nil {
 		return nil, err
@@ -134,7 +133,8 @@ func checkOwner(s *store.State, owner perdure.BlobOwner) error {
 	return leaseLost(owner.ExecutionID)
 }
 
-// takesContent checks that clients may upload for the execution: it exists and has not ended.
+// takesContent checks that clients may upload content for the execution: it exists and has not
+// ended.
 func takesContent(s *store.State, id uuid.UUID) error {
 	if s.Execution == nil {
 		return noExecution(id)

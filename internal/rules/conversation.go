@@ -8,15 +8,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// MaxPendingItems and maxPendingBytes limit the items that a client may add to a conversation
-// before its next response.
+// MaxPendingItems and maxPendingBytes limit the pending items of a conversation: those that clients
+// have added since its last response began.
 const (
 	MaxPendingItems = 1_000
 	maxPendingBytes = 8 << 20
 )
 
-// ConversationPlace is the state of a conversation when a caller read it. If another response has
-// begun or items were added since, a change that is based on this state fails with conflict.
+// ConversationPlace is the state of a conversation at the time when a caller has read it. A change
+// that is based on it fails with conflict if another response has begun, or items were added, since
+// that time.
 type ConversationPlace struct {
 	ID string
 	// Response is the id that the conversation's next response will have. Items is the number of
@@ -25,9 +26,9 @@ type ConversationPlace struct {
 	Items    int
 }
 
-// ConversationTurn makes a start or a signal begin the next response of a conversation. The pending
-// items of the conversation are deleted when the response begins, so the caller must have put them
-// into the input of the start or signal.
+// ConversationTurn is set in a start or a signal that begins the next response of a conversation.
+// The conversation's pending items are deleted at that time, so the input of the start or signal
+// must contain them.
 type ConversationTurn struct {
 	ConversationPlace
 }
@@ -38,9 +39,9 @@ func (t *ConversationTurn) needs(n *store.Needs) {
 	}
 }
 
-// begin records that the next response of the conversation has begun. If execution is not nil, the
-// conversation continues in this new execution. The parameter next is the id of the response after
-// the one that begins. If t is nil, begin does nothing. Errors: not_found, conflict.
+// begin records that the next response of the conversation has begun. If `execution` is not nil,
+// the conversation continues in this new execution. `next` is the id of the response after the one
+// that begins. A nil ConversationTurn records nothing. Errors: not_found, conflict.
 func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) error {
 	if t == nil {
 		return nil
@@ -57,8 +58,8 @@ func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) er
 	return nil
 }
 
-// standing returns the stored conversation if it has not changed since the caller read it as p.
-// Errors: not_found, conflict.
+// standing returns the stored conversation if it has not changed since the caller read it. Errors:
+// not_found, conflict.
 func (p ConversationPlace) standing(s *store.State) (*store.Conversation, error) {
 	row := s.Conversation
 	if row == nil {
@@ -133,11 +134,10 @@ func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage
 	return ch, nil
 }
 
-// AddToConversation appends pending items to a conversation. The parameter at is the conversation
-// as the caller read it. The parameter more is the total size of the items in bytes. The parameter
-// mark identifies the request, so that a repeated request changes nothing. The result in
-// Decision.Value is the conversation's row. Errors: not_found, conflict, rate_limited,
-// payload_too_large, invalid_argument.
+// AddToConversation appends pending items to a conversation that the caller has read before (`at`).
+// `more` is the total size of the items in bytes. `mark` identifies the request, so that a repeated
+// request changes nothing. The result in Decision.Value is the conversation's row. Errors:
+// not_found, conflict, rate_limited, payload_too_large, invalid_argument.
 func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items []json.RawMessage, more int64, mark string) (*store.Changes, error) {
 	if s.Conversation != nil && s.Conversation.Mark == mark {
 		return Answer(s.Conversation), nil

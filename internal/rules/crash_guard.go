@@ -12,15 +12,16 @@ import (
 // the end of a claim changes a score. A checkpoint changes none, because an agent that repeats
 // "checkpoint, then break" makes no progress.
 //
-// A claim ends well when it suspends or ends the execution. This is also so if the worker keeps the
-// goroutine of the suspended execution: the wake-up makes a new claim. A suspend whose wait is met
-// already does not end the claim. A released claim changes no score.
+// A claim ends well when it suspends or ends the execution, even if the worker keeps the goroutine
+// of the suspended execution. A suspend whose wait is met already does not end the claim. A claim
+// that is simply released changes no score.
 const (
 	// badEnd is added to one score when a claim ends with a panic, a lost lease or an unfit worker.
 	// goodEnd is subtracted from all scores when a claim ends well.
 	badEnd, goodEnd = 2, 1
-	// maxPanicScore and maxLostScore are the scores at which the execution fails: after three
-	// panics in a row, or after ten lost or ten unfit workers.
+	// maxPanicScore is the score at which the execution fails because of panics, after three in a
+	// row. maxLostScore is the score at which it fails after ten lost workers in a row, or ten
+	// unfit ones.
 	maxPanicScore, maxLostScore = 6, 20
 	// maxPause is the maximum pause after a claim that ended badly.
 	maxPause = time.Minute
@@ -30,8 +31,8 @@ const (
 // because many workers were lost while they ran this one.
 func mustBeAlone(x *perdure.Execution) bool { return x.Crashes >= store.AloneScore }
 
-// pauseAfter returns the pause after a claim that ended badly and has raised a score to the given
-// value: 1 s, doubled at each bad end in a row, and at most maxPause.
+// pauseAfter returns the pause after a claim that ended badly: 1 s, doubled at each bad end in a
+// row, and at most maxPause. `score` is the score after this end.
 func pauseAfter(score int) time.Duration {
 	n := min(score/badEnd-1, 6) // 64 s exceeds maxPause
 	return min(time.Second<<n, maxPause)
@@ -64,8 +65,8 @@ type claimFailure struct {
 }
 
 // endedBadly ends a claim that has failed, and adds badEnd to the score of the failure. If the
-// score reaches its maximum, a RUNNING execution fails. Otherwise the execution can be claimed
-// again after a pause. An execution that is being cancelled becomes CANCELLED.
+// score reaches its maximum, a RUNNING execution becomes FAILED. Otherwise the execution can be
+// claimed again after a pause, or becomes CANCELLED if it was CANCELLING.
 func (d *draft) endedBadly(end claimFailure) (*store.Changes, error) {
 	*end.score += badEnd
 	if *end.score >= end.most && d.x.Status == perdure.StatusRunning {

@@ -8,16 +8,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Decision is the part of the result of a function of this package that is not stored: a value for
-// the caller, and the effects that the engine applies after the commit. It is in the field Answer
-// of the changes.
+// Decision is what a function of this package returns besides the changes to store: a value for the
+// caller, and the effects that the engine applies after the commit. It is in the field Answer of
+// the changes.
 type Decision struct {
 	Value any
 	Hints []Hint
 	Freed []Freed
 	Live  []LiveContent
 	Seen  []Observation
-	// Growth, if set, contains all additions to the log that the hints announce.
+	// Growth, if set, contains all records that were added to the log.
 	Growth *Growth
 	Woken  *Woken // the claim that the function made for the worker of a Handover or of the request itself
 }
@@ -58,27 +58,26 @@ type Growth struct {
 	Records   []perdure.Record // added records, as the store returns them
 }
 
-// Freed says that an ended attempt no longer counts for the limits of running tasks, so that
-// another task can run. Each queue and each concurrency key can have such a limit.
+// Freed says that a task no longer counts for the limit of its queue or its concurrency key, so
+// that another task may run.
 type Freed struct {
 	Org, Queue string
 	Keyed      bool // the task has a concurrency key
 }
 
-// LiveContent is the content of the log record with the given Pos. The log stores the record
-// without this content, which only live readers get.
+// LiveContent is the content of the log record with the given Pos. The content is not stored. Only
+// clients that read the log while it is written get it.
 type LiveContent struct {
 	Pos     int64
 	Content []byte
 }
 
-// Woken is the claim of an execution that one function of this package has both woken and claimed.
-// Its fields are the data about the claim that are in memory, so that the engine need not read
-// them.
+// Woken describes the claim that a function of this package has made of an execution that it has
+// also woken. The engine need not read again what the fields contain.
 type Woken struct {
 	Execution perdure.Execution
-	// Kept is the state of the execution's suspended goroutine, which the worker keeps in memory.
-	// If Kept is nil, the state is unknown, and the claim must contain all data.
+	// Kept is the state of the suspended goroutine that the worker keeps in memory. If it is nil,
+	// the state is unknown, and the claim must contain all data of the execution.
 	Kept   *perdure.RetainedState
 	Task   *perdure.Task   // the task whose end by this worker woke the execution, without contents; may be nil
 	Signal *perdure.Signal // the signal that woke the execution, with its value; may be nil

@@ -9,8 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// deliver adds a delivery for each pair of a new event and a webhook that subscribes to it. Without
-// a webhook it costs nothing.
+// deliver adds a delivery for each new event and each webhook that subscribes to it.
 func (d *draft) deliver() {
 	if len(d.s.Webhooks) == 0 {
 		return
@@ -51,8 +50,8 @@ func Payload(t perdure.EventType, at perdure.Time, data map[string]any) json.Raw
 	return append(append(append(raw, `,"data":`...), fields(data)...), '}')
 }
 
-// payload returns the body of the deliveries of an event. It contains only the members that the
-// event type declares, so that no text of a conversation leaves the server.
+// payload returns the body of the deliveries of an event. Of the event's members it contains only
+// those that the event type declares, so that no text of a conversation leaves the server.
 func (d *draft) payload(event *perdure.WebhookEvent, r *perdure.Record) json.RawMessage {
 	data := map[string]any{}
 	if len(event.Members) > 0 && r.Fields != nil {
@@ -70,9 +69,9 @@ func (d *draft) payload(event *perdure.WebhookEvent, r *perdure.Record) json.Raw
 	return Payload(event.Type, r.CreatedAt, data)
 }
 
-// statusOf returns the execution's status that the delivery of an event contains. A commit can have
-// several lifecycle events, and each determines the status. For any other event, it is the status
-// at the end of the commit.
+// statusOf returns the status of the execution that the delivery of an event contains. A lifecycle
+// event determines the status itself. For any other event, it is the status at the end of the
+// commit.
 func statusOf(r *perdure.Record, x *perdure.Execution) perdure.Status {
 	if of, lifecycle := lifecycleStatus[r.Type]; lifecycle {
 		return of
@@ -87,9 +86,8 @@ var lifecycleStatus = map[perdure.EventType]perdure.Status{
 }
 
 // eventID returns the id of an event for webhooks: a UUID of version 7, so that ids increase with
-// time. The id depends only on the event. A function of this package that runs again for the same
-// command therefore computes the same id. The event's nonce is part of the id. If the store is
-// restored from a backup, a new event at the same position therefore gets another id.
+// time. The id is the same if the command runs again. It also depends on the event's nonce, so that
+// after a restore from a backup, a new event at the same position gets another id.
 func (d *draft) eventID(r *perdure.Record) uuid.UUID {
 	var place [16]byte
 	binary.BigEndian.PutUint64(place[:], uint64(r.Seq))

@@ -14,8 +14,8 @@ import (
 // everything is a webhook that subscribes to every event.
 var everything = &perdure.Webhook{ID: uuid.New(), Org: "acme", Events: []string{"*"}, Enabled: true}
 
-// TestDeliveriesHoldNoText checks the deliveries of events of all types, with texts in members of
-// any name. The deliveries contain only the members that the event types declare, and no contents.
+// TestDeliveriesHoldNoText checks the deliveries of events of all types. The events have texts in
+// members of any name, but the deliveries contain only the members that the event types declare.
 func TestDeliveriesHoldNoText(t *testing.T) {
 	const secret = "text of a conversation"
 	delivered := map[perdure.EventType]bool{}

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// draft collects the changes that one call of a function of this package makes to an execution and
-// its log, until done returns them.
+// draft collects the changes that a function of this package makes to an execution and its log,
+// until the method done returns them.
 type draft struct {
 	s      *store.State
 	cfg    Config
@@ -30,8 +30,8 @@ func begin(s *store.State) *draft {
 	return &draft{s: s, x: s.Execution, tasks: map[uuid.UUID]bool{}}
 }
 
-// done returns the collected changes, completed with the execution's row, the log's head and the
-// hints. The parameter value becomes Decision.Value.
+// done returns the collected changes, together with the execution's row, the log's head and the
+// hints. `value` becomes Decision.Value.
 func (d *draft) done(value any) *store.Changes {
 	if len(d.c.Records) > 0 {
 		head := d.s.Head
@@ -50,8 +50,7 @@ func (d *draft) done(value any) *store.Changes {
 	return &d.c
 }
 
-// doneLog returns the collected changes like done, if they concern only the log and not the
-// execution's row.
+// doneLog is like done for changes that concern only the log and not the execution's row.
 func (d *draft) doneLog(value any) *store.Changes {
 	answer := &Decision{Value: value, Live: d.live}
 	if len(d.c.Records) > 0 {
@@ -66,8 +65,8 @@ func (d *draft) doneLog(value any) *store.Changes {
 	return &d.c
 }
 
-// growth returns the additions to the log if all of them are chunks of blocks, and a read of the
-// store would return them in the same form. Otherwise it returns nil.
+// growth returns the additions to the log, if a read of the store would return them in the same
+// form. They must all be chunks of blocks. Otherwise growth returns nil.
 func (d *draft) growth() *Growth {
 	if d.local() {
 		return nil
@@ -84,7 +83,7 @@ func (d *draft) hint(h Hint) { d.hints = append(d.hints, h) }
 
 func (d *draft) observe(o Observation) { d.seen = append(d.seen, o) }
 
-// observeRun adds an observation of the execution as it is now.
+// observeRun adds an observation of the execution in its current state.
 func (d *draft) observeRun(kind ObservationKind) {
 	run := ObservedRun{Org: d.x.Org, ID: d.x.ID, Kind: d.x.Kind, Status: d.x.Status, Wait: d.x.WaitReason}
 	if d.x.ErrorCode != nil {
@@ -131,12 +130,11 @@ func (d *draft) task(t *perdure.Task) {
 	d.s.Tasks[t.ID] = t
 }
 
-// derive returns an id that depends only on another id and a label. A repeated command or request
-// therefore gets the same id.
+// derive returns an id that depends only on another id and a label, so that a repeated command or
+// request gets the same id.
 func derive(from uuid.UUID, label string) uuid.UUID { return uuid.NewSHA1(from, []byte(label)) }
 
-// sortedTasks returns the tasks, oldest first. A function of this package that runs again for the
-// same command therefore makes the same changes.
+// sortedTasks returns the tasks, oldest first, so that a repeated call makes the same changes.
 func sortedTasks(tasks map[uuid.UUID]*perdure.Task) []*perdure.Task {
 	all := make([]*perdure.Task, 0, len(tasks))
 	for _, t := range tasks {

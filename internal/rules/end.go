@@ -20,13 +20,13 @@ func EndNeeds(x *perdure.Execution) store.Needs {
 	return needs
 }
 
-// notBegun is the error of a task that is cancelled between attempts because its execution is being
-// cancelled. Another attempt would cost time, and its result is not needed.
+// notBegun is the error of a task that is cancelled between two attempts because its execution is
+// being cancelled.
 const notBegun = "cancelled: the execution is being cancelled"
 
-// Cancel ends a PENDING or WAITING execution. A RUNNING one becomes CANCELLING: its worker has
-// CancelGrace to end it, and its pending tasks are cancelled. The result in Decision.Value is true.
-// If the execution has ended, the changes are nil. Error: not_found.
+// Cancel ends a PENDING or WAITING execution. A RUNNING one becomes CANCELLING: its pending tasks
+// are cancelled, and its worker has the time CancelGrace to end it. The result in Decision.Value is
+// true. If the execution has ended already, the changes are nil. Error: not_found.
 func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -64,10 +64,10 @@ type ending struct {
 	err    *perdure.TaskError
 }
 
-// end sets the execution to a terminal status; no other function does. In one transaction it
-// cancels open tasks, appends results for open tool calls, closes blocks, consumes taken signals,
-// and writes the lifecycle event last. The state must contain the open tasks, the open blocks and
-// the leaf of the conversation.
+// end sets the execution to a terminal status; no other function does. It cancels open tasks,
+// appends results for open tool calls, closes blocks, consumes taken signals, and appends the
+// lifecycle event last. The state must contain the open tasks, the open blocks and the leaf of the
+// conversation.
 func (d *draft) end(e ending) error {
 	why := "failed: the run ended before this call was answered"
 	if e.status == perdure.StatusCancelled {
@@ -128,8 +128,8 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
 }
 
-// compactionEnded appends the event that a compaction failed, if the task t was to write its
-// summary. Normally the agent emits this event, but it cannot do so after the end of its execution.
+// compactionEnded appends the event that a compaction failed, if the task was to write its summary.
+// The agent, which normally emits this event, cannot do so after the end of its execution.
 func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
 	if t.Options.Compacts == "" {
 		return
@@ -143,7 +143,8 @@ func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
 	}})
 }
 
-// closeCalls appends a result for each tool call that has none at the end of the conversation.
+// closeCalls appends a result for each open tool call: a call at the end of the conversation that
+// has no result.
 func (d *draft) closeCalls(why string) error {
 	if d.x.Leaf == nil {
 		return nil
@@ -172,9 +173,9 @@ func (d *draft) closeCalls(why string) error {
 	return nil
 }
 
-// callNames returns the tool names of the open calls, by call id. It reads them from the stored
-// entries and the entries of this draft. A LOCAL execution's entries are on its worker, so its tool
-// names come from the kinds of its tasks.
+// callNames returns the tool names of the open calls, by call id. They come from the stored entries
+// and the new entries of this commit. The entries of a LOCAL execution are on its worker, so its
+// tool names come from the kinds of its tasks.
 func (d *draft) callNames() (map[string]string, error) {
 	names := map[string]string{}
 	for _, t := range d.s.Tasks {
@@ -197,7 +198,7 @@ func (d *draft) callNames() (map[string]string, error) {
 }
 
 // callEnded appends the event that a tool call has its result, for clients that follow the log and
-// do not read entries. If the execution continues, the agent emits this event.
+// do not read entries. While the execution continues, the agent emits this event.
 func (d *draft) callEnded(result perdure.Entry, tool, text string) {
 	place := perdure.Place{ResponseID: result.ResponseID, TurnID: result.TurnID, ToolCallID: result.Answers}
 	call := map[string]any{"id": result.Answers}

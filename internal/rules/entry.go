@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// appendAll appends entries to the conversation. If an entry with the same key is stored, that
-// entry is used in place of the new one, also as the parent of the entries that follow.
+// appendAll appends entries to the conversation. If an entry with the same key is stored already,
+// it takes the place of the new one, also as the parent of the entries that follow.
 func (d *draft) appendAll(entries []perdure.NewEntry, a *CommitAnswer) error {
 	for _, e := range entries {
 		if e.ParentID != nil {
@@ -79,14 +79,13 @@ func (d *draft) append(e perdure.NewEntry) error {
 		d.x.Leaf = &id
 	}
 	place := perdure.Place{ResponseID: e.ResponseID, TurnID: e.TurnID, MessageID: e.MessageID, ToolCallID: e.Answers}
-	// The event contains only the entry's id. Readers add the content, so that no text is stored
-	// twice.
+	// The event contains only the entry's id. Readers of the log read the content from the entry.
 	d.event(perdure.EventEntry, place, map[string]any{"entryId": e.ID})
 	return nil
 }
 
-// repeated returns nil if the new entry e equals known, the stored entry with the same id. Error:
-// already_exists, if they differ.
+// repeated checks a new entry whose id is that of the stored entry `known`. Error: already_exists,
+// if the two differ.
 func (d *draft) repeated(e perdure.NewEntry, known perdure.EntryHead) error {
 	if known.Hash == contentHash(e) && known.Role == e.Role && known.Type == e.Type {
 		return nil

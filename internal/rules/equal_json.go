@@ -18,8 +18,8 @@ func EqualJSON(a, b json.RawMessage) bool {
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-// numbersKept decodes a JSON value and keeps its numbers as text. As float64 values, different
-// large integers would be equal.
+// numbersKept decodes a JSON value and keeps its numbers as text, because different large integers
+// can be equal as float64 values.
 func numbersKept(raw json.RawMessage) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

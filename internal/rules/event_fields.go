@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fields encodes the members of an event like encoding/json, but faster. Most commands write an
-// event with members, and the committer waits while they are encoded.
+// fields encodes the members of an event. It does the same as encoding/json, but faster, because
+// the committer waits for it.
 func fields(members map[string]any) json.RawMessage {
 	var room [8]string
 	names := slices.AppendSeq(room[:0], maps.Keys(members))

@@ -6,13 +6,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TaskEnd is the end of a task's attempt, as its worker reports it.
+// TaskEnd is the end of an attempt of a task, as the task's worker reports it.
 type TaskEnd struct {
 	perdure.TaskFinish
 	Refs   CheckedRefs
 	Jitter float64 // from 0 to 1, for the pause before the next attempt
-	// Draining reports whether the worker must become idle: it gets no new claim until the claims
-	// that it has have ended.
+	// Draining reports whether the worker gets no new claims until all its claims have ended.
 	Draining bool
 	// Paused are the paused queues of the execution's org.
 	Paused   map[string]bool
@@ -35,10 +34,10 @@ func FinishNeeds(f TaskEnd) store.Needs {
 	return n
 }
 
-// Finish ends an attempt of a task, and wakes the execution if the end of the task meets the
-// execution's wait. It also claims the execution, as Decision.Woken, in two cases: the worker that
-// ran the task keeps the execution's goroutine, or an open poll has reserved a slot for the
-// execution. Errors: not_found, lease_lost, conflict, invalid_argument.
+// Finish ends an attempt of a task. If the end of the task meets the execution's wait, Finish wakes
+// the execution. It also claims the execution (Decision.Woken) if the worker that ran the task
+// keeps the execution's goroutine, or if an open poll has reserved a slot for the execution.
+// Errors: not_found, lease_lost, conflict, invalid_argument.
 func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	t := s.Tasks[f.Lease.TaskID]
 	if s.Execution == nil || t == nil {
@@ -81,13 +80,13 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 }
 
 // wakeClaim returns the id of the claim that Finish makes when the end of an attempt wakes the
-// execution. The id is derived from the attempt's claim id, so that a repeated request finds the
+// execution. It is derived from the attempt's claim id, so that a repeated request finds that
 // claim.
 func wakeClaim(l perdure.TaskLease) uuid.UUID { return derive(l.ClaimID, "wake") }
 
-// repeatedFinish returns the same reply to a repeated request as to the first one. The reply
-// contains the claim that the first request made, as long as that claim is valid. Error:
-// lease_lost, if the task was cancelled or interrupted.
+// repeatedFinish returns the reply to a repeated request. It contains the claim that the first
+// request made, if that claim is still valid. Error: lease_lost, if the task was cancelled or
+// interrupted.
 func repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure.Task) (*store.Changes, error) {
 	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
 		return nil, taskLeaseLost(t.ID)

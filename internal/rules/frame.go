@@ -29,9 +29,9 @@ func keyOf(f perdure.Frame) perdure.BlockKey {
 }
 
 // AppendFrames appends frames of one execution to its log, in order. A frame is an event, or a
-// piece of the text of a block, that a worker sends. The result in Decision.Value is a
-// []perdure.FrameReply. The reply to a refused frame contains its error; the other frames are
-// stored.
+// piece of a block's text, that a worker sends. The result in Decision.Value is a
+// []perdure.FrameReply. If a frame is refused, its reply contains the error, and the other frames
+// are stored.
 func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	d := begin(s)
@@ -49,9 +49,9 @@ func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error
 	return d.doneLog(replies), nil
 }
 
-// frame stores one frame, and returns the stored length of its block. Bytes of the frame that are
-// stored already are skipped, and an event that is stored already changes nothing. A frame that
-// begins after the stored length changes nothing either, because the bytes between are missing.
+// frame stores one frame, and returns the stored length of its block. It skips bytes and events
+// that are stored already. If the frame begins after the stored length, nothing is stored, because
+// the bytes in between are missing.
 func (d *draft) frame(f perdure.Frame) (int64, error) {
 	if f.Lease != nil && !TaskHeldBy(d.s.Tasks[f.Lease.TaskID], *f.Lease) {
 		return 0, taskLeaseLost(f.Lease.TaskID)
@@ -79,8 +79,8 @@ func (d *draft) frame(f perdure.Frame) (int64, error) {
 	return d.grow(b, f)
 }
 
-// checkFrame returns an error for a frame with texts that no store can hold. The text of a block
-// may contain zero bytes, as terminal output does.
+// checkFrame returns an error for a frame with texts that not every store can hold. Zero bytes are
+// allowed in the text of a block, because terminal output has them.
 func checkFrame(f perdure.Frame) error {
 	if !utf8.ValidString(f.Text) {
 		return perdure.FieldErrorf("text", "is not valid UTF-8")

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// FuzzFrames sends a text in pieces that overlap, repeat or leave gaps, as the parameter plan
-// describes. It checks that what is stored is always a prefix of the text, and that the missing
-// part can then be sent.
+// FuzzFrames sends a text in frames that overlap, repeat or leave gaps; `plan` contains their
+// offsets and lengths. It checks that the stored text is always a prefix of the text, and that the
+// missing part can then be sent.
 func FuzzFrames(f *testing.F) {
 	f.Add("hello world", []byte{0, 5, 3, 9, 20, 1})
 	f.Add("é€😀 and more", []byte{0, 1, 1, 4, 0, 255, 7, 7})
@@ -50,7 +50,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// assembly sends the frames of one block to AppendFrames and keeps the resulting state.
+// assembly sends the frames of one block to AppendFrames, and keeps the resulting state of the
+// store.
 type assembly struct {
 	*testing.T
 	s     *store.State

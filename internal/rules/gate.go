@@ -8,9 +8,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// JudgedTask is what the approval policies say about a new task that needs a clearance. The server
-// computes both fields from the bytes of the task's input and from the policies as they were at the
-// start of the execution.
+// JudgedTask is what the approval policies say about a new task that needs a clearance. A clearance
+// names what permits a tool call: a rule of a policy, or an approved question. The server computes
+// both fields from the bytes of the task's input, and from the policies as they were at the start
+// of the execution.
 type JudgedTask struct {
 	// Details is the hash of the tool call, as perdure.DetailsHash returns it.
 	Details perdure.Hash
@@ -18,12 +19,11 @@ type JudgedTask struct {
 	Judged perdure.Judgement
 }
 
-// JudgedTasks contains judged tasks by their indexes in the commit. Task keys cannot be the keys of
-// the map: two tasks of a commit may have the same task key and different inputs, and only the
-// first is stored.
+// JudgedTasks contains judged tasks by their indexes in the commit. They are not stored by task
+// key, because two tasks of a commit may have the same key and different inputs.
 type JudgedTasks map[int]JudgedTask
 
-// clearanceNeeds adds to n the questions that the clearances of a commit name.
+// clearanceNeeds adds the questions that the clearances of a commit name.
 func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	for _, t := range c.Tasks {
 		if t.Clearance != nil && t.Clearance.Question != nil {
@@ -32,8 +32,8 @@ func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// pass checks that the clearance of the new task n permits it. The parameter at is the index of n
-// in its commit. If the clearance names a question, pass records the task in that question. Error:
+// pass checks that the clearance of a new task permits the task. `at` is the index of the task in
+// its commit. If the clearance names a question, pass records the task in that question. Error:
 // permission_denied.
 func (d *draft) pass(at int, n perdure.NewTask) error {
 	if !d.x.Gate.Guards(n.Kind) {
@@ -65,9 +65,9 @@ func (d *draft) pass(at int, n perdure.NewTask) error {
 	return d.passBy(*n.Clearance.Question, n, judged, refuse)
 }
 
-// passLocal checks the clearance of a task of a LOCAL execution. The calls and the policies are on
-// the worker, which determines whether a policy allows a call. A question permits exactly the input
-// whose hash was approved.
+// passLocal is pass for a LOCAL execution. Its calls and policies are on the worker, so the worker
+// decides whether a rule allows a call. An approved question permits exactly the input whose hash
+// was approved.
 func (d *draft) passLocal(n perdure.NewTask, refuse func(string) error) error {
 	if n.Clearance.Rule != nil {
 		return nil
@@ -95,7 +95,7 @@ func (d *draft) approval(n perdure.NewTask, refuse func(string) error) (*perdure
 	return q, nil
 }
 
-// passBy checks that the approved question with the id permits the task n, and records the task in
+// passBy checks that the approved question with the id permits the task, and records the task in
 // the question.
 func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse func(string) error) error {
 	q, err := d.approval(n, refuse)
@@ -126,8 +126,8 @@ func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(strin
 	return nil
 }
 
-// closeUnused appends an event to the log for each approved question that the commit withdraws
-// before the approved call was run.
+// closeUnused appends an event for each approved question that the commit withdraws although the
+// approved call has not run.
 func (d *draft) closeUnused(c perdure.Commit) {
 	for _, q := range sortedQuestions(d.s.Questions) {
 		approved := q.Kind == perdure.QuestionApproval && q.Answer != nil && q.Answer.Verdict == perdure.VerdictApprove

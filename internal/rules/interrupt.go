@@ -5,9 +5,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// interruptDone returns the reply to an interrupt that has no effect, because there is no turn to
-// stop or another interrupt is pending. If the interrupt must be stored as a signal, interruptDone
-// returns nil.
+// interruptDone returns the reply to an interrupt that needs no new signal, because there is no
+// turn to stop, or another interrupt is pending. Otherwise it returns nil.
 func interruptDone(s *store.State, r NewSignal) *SignalReply {
 	reply := r.reply(s.Execution.Status, "")
 	stopped := false

@@ -40,13 +40,12 @@ func (d *draft) dropLease() {
 	d.x.Embedded = false
 }
 
-// tellHolder adds a hint to the worker that has claimed the execution. The worker then sends a
-// heartbeat, and learns from the reply that something has changed. tellHolder must be called before
-// the lease is dropped.
+// tellHolder adds a hint for the worker that has claimed the execution, so that the worker sends a
+// heartbeat. The reply to the heartbeat says what has changed. tellHolder must be called before the
+// lease is dropped.
 func (d *draft) tellHolder() { d.tellWorker(d.x.WorkerID) }
 
-// tellTaskHolder adds a hint to the worker that runs the task. The worker then sends a heartbeat,
-// and learns from the reply that something has changed. tellTaskHolder must be called before the
+// tellTaskHolder is like tellHolder for the worker that runs the task. It must be called before the
 // task's status changes.
 func (d *draft) tellTaskHolder(t *perdure.Task) {
 	if t.Status == perdure.TaskRunning {
@@ -54,8 +53,8 @@ func (d *draft) tellTaskHolder(t *perdure.Task) {
 	}
 }
 
-// tellWorker adds a hint to a worker, unless there is one already. One is enough, because the reply
-// to one heartbeat covers all claims of the worker.
+// tellWorker adds a hint for a worker. It adds only one, because the reply to one heartbeat covers
+// all claims of the worker.
 func (d *draft) tellWorker(worker *uuid.UUID) {
 	if worker == nil {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// fits reports whether the limits of the task's concurrency key and of its queue allow one more
-// running task. The state s must contain the numbers of running tasks of this key and this queue.
+// fits reports whether the limits of the task's concurrency key and its queue allow one more
+// running task. The state must contain the numbers of their running tasks.
 func (c Config) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := c.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
 		return false
@@ -29,7 +29,7 @@ func (c Config) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 }
 
 // occupy adds one to the numbers of running tasks of the task's concurrency key and queue, because
-// the draft has claimed the task. Later tasks of the same commit are compared with these numbers.
+// the task was just claimed. Later tasks of the same commit are compared with these numbers.
 func (d *draft) occupy(t *perdure.Task) {
 	count := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -44,7 +44,7 @@ func (d *draft) occupy(t *perdure.Task) {
 	}
 }
 
-// queueUp records in the state that a task waits for the task's concurrency key and queue.
+// queueUp records in the state that a task waits for its concurrency key and its queue.
 func (d *draft) queueUp(t *perdure.Task) {
 	mark := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -59,13 +59,12 @@ func (d *draft) queueUp(t *perdure.Task) {
 	}
 }
 
-// free records that the task no longer counts for the limits of its queue and key, because its
-// attempt has ended or the task no longer waits.
+// free records that the task no longer counts for the limits of its queue and concurrency key.
 func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds adds to n the queues and concurrency keys whose numbers of tasks Commit reads.
+// limitNeeds adds the queues and concurrency keys whose numbers of tasks Commit reads.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
 	if x == nil || commit.Offer.Slots == 0 {
 		return
@@ -82,10 +81,9 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 }
 
 // limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
-// none. The limits apply to requests from outside: starts, messages and uploads. They never refuse
-// the work of a running execution, so that no limit stops an execution halfway. The use of a key
-// may therefore exceed a limit; as long as it does, requests are refused. See
-// docs/decisions/017-limits-of-keys.md.
+// none. The limits can refuse requests from outside: starts, messages and uploads. They never
+// refuse the work of a running execution. The usage of a key may therefore exceed a limit, and
+// requests are refused until it no longer does. See docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
 		return nil
@@ -93,14 +91,14 @@ func limitedBy(x *perdure.Execution) *uuid.UUID {
 	return x.KeyID
 }
 
-// atWork reports whether an execution counts as running for the limits of its key. It counts unless
+// atWork reports whether an execution counts as running for the limits of its key. It does not if
 // it has ended, or is WAITING for something other than a task.
 func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }
 
-// roomToStore checks that the API key's limit of stored bytes allows additional bytes, whose number
-// is the parameter more. Error: rate_limited.
+// roomToStore checks that the API key's limit of stored bytes allows `more` additional bytes.
+// Error: rate_limited.
 func roomToStore(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -108,8 +106,8 @@ func roomToStore(s *store.State, more int64) error {
 	return s.Limited.Limits.Store(*s.Limited.Use, more)
 }
 
-// roomToRun checks that the API key's limits allow one more running execution, and additional
-// stored bytes, whose number is the parameter more. Error: rate_limited.
+// roomToRun checks that the API key's limits allow one more running execution and `more` additional
+// stored bytes. Error: rate_limited.
 func roomToRun(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -120,8 +118,8 @@ func roomToRun(s *store.State, more int64) error {
 	return roomToStore(s, more)
 }
 
-// roomToSignal checks the API key's limits for a signal: for its bytes and, if it wakes an
-// execution that does not count as running, for one more running execution. Error: rate_limited.
+// roomToSignal checks that the API key's limits allow a signal: its bytes and, if it wakes an
+// execution that does not count as running, one more running execution. Error: rate_limited.
 func roomToSignal(s *store.State, n NewSignal) error {
 	x := s.Execution
 	if !atWork(x) && x.Wait != nil {

@@ -9,19 +9,17 @@ import (
 	"github.com/perdure/perdure/internal/rules/validate"
 )
 
-// local reports whether the execution is LOCAL. The contents of a LOCAL execution stay on the
-// worker that claimed it first. The server stores references to them, whose ids are derived from
-// the hashes. In all other respects the same rules apply as for a REMOTE execution.
+// local reports whether the execution is LOCAL: its contents stay on the worker that has claimed it
+// first. The server stores references to the contents, whose ids are derived from their hashes.
 func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
 
-// mayClaim reports whether the worker may claim the execution. The parameter local reports whether
-// the worker has its own store for LOCAL executions.
+// mayClaim reports whether the worker may claim the execution. `local` says whether the worker has
+// its own store for LOCAL executions.
 func mayClaim(x *perdure.Execution, worker uuid.UUID, local bool) bool {
 	return x.PersistenceMode != perdure.Local || local && (x.HomeID == nil || *x.HomeID == worker)
 }
 
-// settle records the worker as the home of a LOCAL execution that has none: the worker that has the
-// execution's contents.
+// settle records the worker as the home worker of a LOCAL execution that has none.
 func (d *draft) settle(worker uuid.UUID) {
 	if d.local() && d.x.HomeID == nil {
 		d.x.HomeID = &worker
@@ -29,8 +27,7 @@ func (d *draft) settle(worker uuid.UUID) {
 }
 
 // localContents checks that the contents of a LOCAL execution are references whose ids are derived
-// from the execution and the hash. It accepts all contents of REMOTE executions, which other
-// functions check.
+// from the execution and the hash. For a REMOTE execution it checks nothing.
 type localContents struct {
 	execution uuid.UUID
 	local     bool
@@ -91,8 +88,8 @@ func (c Config) checkLocalCommit(x *perdure.Execution, commit perdure.Commit) er
 	return k.err
 }
 
-// withhold stores a reference to a content of a LOCAL execution. The content itself stays on the
-// worker. Error: invalid_argument, if the same hash is stored with another length.
+// withhold stores a reference to a content of a LOCAL execution; the content stays on the worker.
+// Error: invalid_argument, if the same hash is stored with another length.
 func (d *draft) withhold(ref perdure.BlobRef) error {
 	if known, ok := d.s.Blobs[ref.ID]; ok && known.Length != ref.Length {
 		return perdure.FieldErrorf("blob.length", "the content %s has %d bytes, not %d", ref.SHA256, known.Length, ref.Length)
@@ -101,8 +98,8 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet returns the error e as it is stored: all its texts are valid in every store, and the error
-// of a LOCAL execution has no message.
+// quiet returns an error in the form in which it is stored: its texts are valid in every store, and
+// the error of a LOCAL execution has no message.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	q := validate.TaskError(e)
 	if q != nil && d.local() {
@@ -111,8 +108,9 @@ func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	return q
 }
 
-// emit appends an event that the execution's code emitted. For a LOCAL execution, the log stores
-// only the length and hash of the event's fields; live readers get the fields.
+// emit appends an event that the agent's code has emitted. For a LOCAL execution, the log stores
+// only the length and hash of the event's fields. Clients that read the log while it is written get
+// the fields.
 func (d *draft) emit(r perdure.Record) {
 	if !d.local() || r.Fields == nil {
 		d.record(r)
@@ -126,13 +124,13 @@ func (d *draft) emit(r perdure.Record) {
 	d.show(live)
 }
 
-// show passes the content of the last record to live readers (clients that read the log while it is
-// written) after the commit.
+// show passes the content of the last record, after the commit, to clients that read the log while
+// it is written.
 func (d *draft) show(content []byte) {
 	d.live = append(d.live, LiveContent{Pos: d.s.Head.LastPos, Content: content})
 }
 
-// eraseInput deletes the server's copy of a LOCAL execution's input. Callers use it when the worker
+// eraseInput deletes the server's copy of a LOCAL execution's input. It is called when the worker
 // has the input. The state must contain the blob of the input.
 func (d *draft) eraseInput() {
 	ref := d.x.InputBlob
@@ -144,8 +142,7 @@ func (d *draft) eraseInput() {
 	}
 }
 
-// inputBlobs returns the id of the blob of a LOCAL execution's input, for functions that may erase
-// it.
+// inputBlobs returns the id of the blob that eraseInput may delete.
 func inputBlobs(x *perdure.Execution) []uuid.UUID {
 	if x == nil || x.PersistenceMode != perdure.Local || x.InputBlob == nil {
 		return nil
@@ -153,9 +150,9 @@ func inputBlobs(x *perdure.Execution) []uuid.UUID {
 	return []uuid.UUID{x.InputBlob.ID}
 }
 
-// place puts a task of a LOCAL execution on the queue of the worker that has its content. It clears
-// the key and the instance that the caller set, because they may contain content; the hash in
-// Task.Key identifies the task.
+// place puts a task of a LOCAL execution on the queue of the execution's home worker. It clears the
+// key and the instance in the options, because they may contain content; the hash in Task.Key
+// identifies the task.
 func (d *draft) place(o *perdure.TaskOptions) {
 	if d.local() && d.x.HomeID != nil {
 		o.Queue, o.Instance, o.Key = perdure.LocalQueue(*d.x.HomeID), "", ""

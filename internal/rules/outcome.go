@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// outcome applies the outcome of a commit to the execution.
+// outcome applies the outcome of a commit.
 func (d *draft) outcome(c perdure.Commit, a *CommitAnswer) error {
 	o := c.Outcome
 	switch o.Kind {
@@ -64,7 +64,7 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
 	d.dropLease()
 	d.endedWell()
-	// An older timer need not be deleted: it was deleted when the execution became PENDING.
+	// No older timer can exist: it was deleted when the execution became PENDING.
 	if due, ok := marked.NextTimer(); ok {
 		d.c.Timer = &due
 		d.hint(Hint{Kind: HintDue})
@@ -106,8 +106,8 @@ func (d *draft) pendingNames() []string {
 	return names
 }
 
-// complete ends the execution, unless a pending signal matches the commit's Unless. The agent can
-// therefore read a message that was accepted just before the end.
+// complete ends the execution, unless a pending signal matches the Unless of the commit's outcome,
+// so that the agent reads a message that has arrived just before the end.
 func (d *draft) complete(c perdure.Commit, a *CommitAnswer) error {
 	cancelling := d.x.Status == perdure.StatusCancelling
 	if f := (facts{signals: d.pendingNames()}); !cancelling && slices.ContainsFunc(c.Outcome.Unless, f.SignalPending) {

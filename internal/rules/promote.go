@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Promotion is how far the change of a LOCAL execution to REMOTE has come.
+// Promotion is the progress of the change of a LOCAL execution to REMOTE.
 type Promotion struct {
 	Done  bool
 	Blobs []store.Blob // the next contents to copy
@@ -28,9 +28,9 @@ func CheckPromotable(x *perdure.Execution) error {
 }
 
 // Promote changes a LOCAL execution to REMOTE if the server has copies of all its contents. The
-// result in Decision.Value is a Promotion. If contents are missing, it names the next ones to copy.
-// If blocks are open, Promote closes them first, because another worker may write blocks after the
-// change. Errors: not_found, conflict.
+// result in Decision.Value is a Promotion. If contents are missing, the Promotion names the next
+// ones to copy. If blocks are open, Promote closes them, because after the change another worker
+// may write blocks. Errors: not_found, conflict.
 func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -60,7 +60,7 @@ func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 }
 
 // PromoteNeeds says which rows the engine must read into the store.State that it passes to Promote.
-// The parameter step is the maximum number of contents to copy.
+// `step` is the maximum number of contents to copy next.
 func PromoteNeeds(step int) store.Needs {
 	return store.Needs{OpenTasks: true, OpenBlocks: true, Withheld: step}
 }

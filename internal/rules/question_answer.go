@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// NewVote is an answer to a question by one voter.
+// NewVote is the vote of one voter on a question.
 type NewVote struct {
 	perdure.Vote
 	Question uuid.UUID
@@ -21,13 +21,13 @@ type NewVote struct {
 	// Misfit, if set, is the error of a value that does not fit the schema or the choices of the
 	// question.
 	Misfit error
-	// Unread, if set, is the error of a failed read of the question's content, which is on the
-	// worker of a LOCAL execution. The question can then only be denied.
+	// Unread, if set, is the error of a failed read of the question's content from the worker of a
+	// LOCAL execution. The question can then only be denied.
 	Unread error
 	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that
-	// the voter has seen. Such a call cannot be approved.
+	// the voter has seen. The call then cannot be approved.
 	OtherDetails error
-	// Link, if set, is the SHA-256 of the token of the link with which the key votes.
+	// Link, if set, is the SHA-256 of the token in the link through which the voter votes.
 	Link *perdure.Hash
 	// Edit, if set, changes the details of the question.
 	Edit *Edit
@@ -57,7 +57,7 @@ func AnswerNeeds(v NewVote) store.Needs {
 // AnswerQuestion stores a vote. If the vote decides the question, and the execution waits for that,
 // the execution wakes. The result in Decision.Value is a VoteReply. Errors: not_found,
 // question_decided, details_changed, already_voted, permission_denied, invalid_argument;
-// ErrLinkEnded for a link that does not work.
+// ErrLinkEnded, if the vote comes through a link that does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
 	q := s.Questions[v.Question]
 	if s.Execution == nil || q == nil {
@@ -104,8 +104,8 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	return d.done(VoteReply{Question: *q}), nil
 }
 
-// wakeFor wakes the execution if the final statuses of the questions meet its wait, and reports
-// whether it did.
+// wakeFor wakes the execution if it waits for the end of these questions, which now have final
+// statuses. It reports whether it has woken the execution.
 func (d *draft) wakeFor(questions ...*perdure.Question) bool {
 	final := map[uuid.UUID]bool{}
 	for _, q := range questions {
@@ -148,7 +148,7 @@ func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditReco
 	}
 }
 
-// check checks the vote v on the question q. Errors: as for AnswerQuestion.
+// check checks the vote. Errors: as for AnswerQuestion.
 func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	asked := *q
 	if v.Edit != nil {
@@ -173,9 +173,9 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	return v.sameValue(q)
 }
 
-// Check returns nil if AnswerQuestion would accept the vote now, or if the vote repeats a stored
-// one. It is for votes without Edit and Remember. The parameter askers is the result of [Askers].
-// Errors: as for AnswerQuestion.
+// Check returns nil if AnswerQuestion would accept the vote now, or has already stored it. The vote
+// must have no Edit and no Remember. `askers` is the result of [Askers]. Errors: as for
+// AnswerQuestion.
 func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
 	if v.repeats(q) {
 		return nil
@@ -189,18 +189,19 @@ func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) err
 	return v.sameValue(q)
 }
 
-// Reads reports whether the server needs the content of the question to accept the vote.
+// Reads reports whether the server must read the content of the question before it can accept the
+// vote.
 func (v NewVote) Reads(q *perdure.Question) bool {
 	return v.Verdict != perdure.VerdictDeny && q.Status == perdure.QuestionOpen && !v.repeats(q)
 }
 
-// repeats reports whether the question already has this vote.
+// repeats reports whether the vote is stored already.
 func (v NewVote) repeats(q *perdure.Question) bool {
 	return slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) })
 }
 
-// checkTerms checks whether the voter may vote, whether the voter has seen the current details, and
-// whether the question accepts the verdict.
+// checkTerms checks that the voter may vote and has seen the current details, and that the question
+// accepts the verdict.
 func (v NewVote) checkTerms(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
 	if err := voter.MayAnswer(q, askers); err != nil {
 		return err
@@ -252,8 +253,7 @@ func (v NewVote) checkVerdict(q *perdure.Question) error {
 	return v.Misfit
 }
 
-// sameValue checks that the vote has the same value as the earlier votes of a question that needs
-// several.
+// sameValue checks that the vote has the same value as the earlier votes on the question.
 func (v NewVote) sameValue(q *perdure.Question) error {
 	if v.Verdict != perdure.VerdictAnswer || len(q.Votes) == 0 || EqualJSON(q.Votes[0].Value, v.Value) {
 		return nil
@@ -261,6 +261,6 @@ func (v NewVote) sameValue(q *perdure.Question) error {
 	return perdure.FieldErrorf("answer", "differs from the answer of %s; the votes must agree. Deny, or send the same answer", q.Votes[0].Name)
 }
 
-// sameVoter reports whether both votes come from the same API key, or both from the data
-// directory's token.
+// sameVoter reports whether both votes come from the same API key. The token of the data directory
+// counts as one key.
 func sameVoter(a, b perdure.Vote) bool { return sameKey(a.KeyID, b.KeyID) }

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// questionNeeds adds to n the questions that a commit asks, withdraws or waits for.
+// questionNeeds adds the questions that a commit asks, withdraws or waits for.
 func questionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		n.Questions = append(n.Questions, perdure.QuestionID(c.Lease.ExecutionID, q.Key))
@@ -25,8 +25,8 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// ask stores the new questions of a commit and withdraws those that the commit names. It adds the
-// ids of all these questions to the commit's reply. Errors: idempotency_key_reused,
+// ask stores the new questions of a commit, and withdraws the questions that the commit no longer
+// needs. It adds the ids of all of them to the reply. Errors: idempotency_key_reused,
 // invalid_argument.
 func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 	for _, n := range c.Questions {
@@ -64,9 +64,8 @@ func noQuestionHere(execution uuid.UUID, field string, id uuid.UUID) error {
 	return perdure.FieldErrorf(field, "execution %s has no question %s", execution, id)
 }
 
-// sameQuestion returns nil if the stored question with the same key equals the new one. Otherwise
-// it returns an error, because the answer to the stored question must not be used for a different
-// one.
+// sameQuestion checks that a new question equals the stored question with the same key. Otherwise
+// the answer to the stored question could be used for a different one.
 func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && sameValue(known.QuestionTerms, n.QuestionTerms) {
 		return nil
@@ -75,9 +74,8 @@ func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 		"the key %q belongs to a question with another kind, subject, schema or details; use another name or an Instance", n.Key)
 }
 
-// sameValue reports whether two questions accept the same values. If a LOCAL execution has asked
-// one of them, sameValue compares hashes: the server does not have the content of such a question,
-// even after the execution has become REMOTE.
+// sameValue reports whether two questions accept the same values. If the server does not have the
+// content of one of them, because a LOCAL execution has asked it, sameValue compares hashes.
 func sameValue(known, n perdure.QuestionTerms) bool {
 	if known.Withheld != nil || n.Withheld != nil {
 		return known.SameValue(n)
@@ -124,7 +122,7 @@ func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 	return nil
 }
 
-// useDetails makes uploaded details of a question part of the commit. Errors: as for useContent and
+// useDetails adds the uploaded details of a question to the commit. Errors: as for useContent and
 // withhold.
 func (d *draft) useDetails(question uuid.UUID, ref *perdure.BlobRef) error {
 	switch {
@@ -152,8 +150,8 @@ func askedMembers(q *perdure.Question) map[string]any {
 	return members
 }
 
-// question adds the row of a question to the changes, unless they contain it. The row gets the next
-// version.
+// question adds the row of a question, with its next version, to the changes. It does so once for a
+// question.
 func (d *draft) question(q *perdure.Question) {
 	q.Version++
 	if d.s.Questions == nil {
@@ -204,8 +202,8 @@ func (d *draft) questionEvent(t perdure.EventType, q *perdure.Question, members 
 	d.event(t, place, all)
 }
 
-// sortedQuestions returns the questions, oldest first. A function of this package that runs again
-// for the same command therefore makes the same changes.
+// sortedQuestions returns the questions, oldest first, so that a repeated call makes the same
+// changes.
 func sortedQuestions(questions map[uuid.UUID]*perdure.Question) []*perdure.Question {
 	all := make([]*perdure.Question, 0, len(questions))
 	for _, q := range questions {

@@ -7,12 +7,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Edit is a change of a question's details. The voter who makes it approves the changed details.
+// Edit is a change of a question's details. The voter who makes the change also approves the
+// changed details.
 type Edit struct {
 	Details json.RawMessage
 	SHA256  perdure.Hash
-	// Refused, if set, is why the changed details cannot be approved, for example because a rule
-	// denies them.
+	// Refused, if set, is the reason why the changed details cannot be approved, for example
+	// because a rule denies them.
 	Refused error
 }
 
@@ -35,8 +36,8 @@ func whoEdits(r perdure.EditRight) string {
 	return "nobody may; approve or deny them as they are"
 }
 
-// edit replaces the details of a question by the changed details in the vote. Earlier votes were
-// about other details, so they are removed, and links to the question end.
+// edit replaces the details of a question by those in the vote. It removes earlier votes and ends
+// links to the question, because they were about the earlier details.
 func (d *draft) edit(q *perdure.Question, v *NewVote) {
 	asked, before := q.AskedSHA256(), q.DetailsSHA256
 	d.c.DropLinks = &store.LinkDrop{QuestionID: q.ID}

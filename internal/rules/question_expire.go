@@ -12,8 +12,8 @@ import (
 const ExpiryGrace = 15 * time.Minute
 
 // ExpireQuestions ends the open questions of an execution that have expired. The engine has picked
-// the execution and these questions, and s contains them. Questions that were asked before the time
-// since stay open.
+// the execution and the questions, which the state contains. Questions that were asked before
+// `since` stay open.
 func ExpireQuestions(s *store.State, since perdure.Time) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, nil

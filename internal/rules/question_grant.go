@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkRemember checks that the vote may ask for a grant, and that the execution or the definition
+// checkRemember checks that the vote may create a grant, and that the execution or the definition
 // has room for another grant. Errors: invalid_argument, permission_denied.
 func (v NewVote) checkRemember(s *store.State, q *perdure.Question) error {
 	r := v.Remember
@@ -51,8 +51,8 @@ func checkGrantRoom(s *store.State, scope perdure.GrantScope) error {
 	return nil
 }
 
-// grant returns the grant that the vote creates, which decides the question q. It is nil unless all
-// votes ask for the same grant.
+// grant returns the grant that the vote creates; nil if not all votes on the question ask for the
+// same grant. The vote must be the one that decides the question.
 func (v NewVote) grant(s *store.State, q *perdure.Question) *perdure.ApprovalGrant {
 	if v.Remember == nil {
 		return nil
@@ -91,8 +91,8 @@ func (d *draft) grantFor(n perdure.NewQuestion) *perdure.ApprovalGrant {
 	return nil
 }
 
-// askGranted stores a new question together with the answer of the grant g. Such a question is
-// never open.
+// askGranted stores a new question together with its answer, which a grant gives. Such a question
+// is never open.
 func (d *draft) askGranted(q *perdure.Question, g *perdure.ApprovalGrant) {
 	now := d.s.Now
 	q.Status, q.DecidedAt, q.Answer = perdure.QuestionAnswered, &now, answerOf(g)
@@ -102,8 +102,8 @@ func (d *draft) askGranted(q *perdure.Question, g *perdure.ApprovalGrant) {
 	d.grantedEvent(q, g)
 }
 
-// answerOpen answers the open questions of the execution that the new grant g covers, and returns
-// them. The state must contain the open questions. If g is nil, answerOpen does nothing.
+// answerOpen answers those open questions of the execution that a new grant covers, and returns
+// them. The state must contain the open questions. If the grant is nil, answerOpen does nothing.
 func (d *draft) answerOpen(g *perdure.ApprovalGrant) (answered []*perdure.Question) {
 	if g == nil {
 		return nil

@@ -15,8 +15,8 @@ type NewLink struct {
 	// TokenSHA256 is the SHA-256 of the token in the new link.
 	TokenSHA256 perdure.Hash
 	Life        time.Duration
-	// Actor is the actor in the audit log. It is nil for a link that the server creates for a
-	// webhook, because the audit log already says who bound the webhook to the key.
+	// Actor is the actor in the audit log. It is nil if the server creates the link for a webhook;
+	// the audit log then says who has bound the webhook to the key.
 	Actor *perdure.Actor
 }
 
@@ -25,9 +25,9 @@ func LinkNeeds(n NewLink) store.Needs {
 	return store.Needs{Questions: []uuid.UUID{n.Question}, KeyID: &n.Key, SignalKeys: true}
 }
 
-// CreateLink creates a link with which an API key answers a question, if the key may answer it now.
-// Its result in Decision.Value is the link. Errors: not_found, invalid_argument, question_decided,
-// already_voted.
+// CreateLink creates a link through which the holder of an API key can answer a question, if the
+// key may answer it now. Its result in Decision.Value is the link. Errors: not_found,
+// invalid_argument, question_decided, already_voted.
 func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	q := s.Questions[n.Question]
 	if s.Execution == nil || q == nil {
@@ -74,8 +74,8 @@ type LinkRevocation struct {
 	Actor    perdure.Actor // for the audit log
 }
 
-// RevokeLinks deletes links to a question. If there are none, it changes nothing. Errors: not_found if
-// there is no such question.
+// RevokeLinks deletes links to a question, if there are any. Error: not_found, if there is no such
+// question.
 func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 	q := s.Questions[r.Question]
 	if q == nil {
@@ -94,8 +94,8 @@ func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 	}, nil
 }
 
-// SweepLinks deletes expired links to questions of the execution, at most as many as the parameter
-// most says. If the execution does not exist, the changes are nil.
+// SweepLinks deletes at most `most` expired links to questions of the execution. If the execution
+// does not exist, the changes are nil.
 func SweepLinks(s *store.State, most int) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, nil // the links are deleted with the execution
@@ -108,7 +108,8 @@ func linkAudit(now perdure.Time, by perdure.Actor, action perdure.AuditAction, q
 	return &perdure.AuditRecord{At: now, Actor: by, Action: action, SubjectID: &id, SubjectName: name, Org: q.Org}
 }
 
-// ErrLinkEnded is the error of a link that is unknown or no longer works. The text does not say which.
+// ErrLinkEnded is the error of a link that is unknown or no longer works. It does not say which of
+// the two.
 var ErrLinkEnded = perdure.Errorf(perdure.NotFound, "this link does not work: it is unknown, has expired, was used or was revoked, or the question has changed")
 
 // checkLink checks that the link of a vote works, and that the voter is the link's API key. Errors:

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// localQuestionNeeds adds to n the state that the questions of a commit of a LOCAL execution need.
+// localQuestionNeeds adds the rows that the questions of a commit of a LOCAL execution need.
 func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		if q.Withheld != nil {
@@ -22,7 +22,7 @@ func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 }
 
 // question checks that the content of a question is inline for a REMOTE execution, and a reference
-// for a LOCAL one. The parameter at is the place of the question in the text of an error.
+// for a LOCAL one. `at` names the question in the text of an error.
 func (k *localContents) question(at string, q perdure.NewQuestion) {
 	switch {
 	case k.err != nil:
@@ -34,7 +34,7 @@ func (k *localContents) question(at string, q perdure.NewQuestion) {
 	k.check(at+".details", q.Details, q.DetailsBlob)
 }
 
-// withholdOne stores a reference like withhold, unless the changes contain it already.
+// withholdOne is like withhold, but does nothing if the changes already contain the reference.
 func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	if slices.Contains(d.c.Withhold, ref) {
 		return nil
@@ -42,10 +42,10 @@ func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	return d.withhold(ref)
 }
 
-// decisionsStored handles the reports that the worker of a LOCAL execution has stored the answers
-// to questions. It erases the server's copies of those answers. It ignores a report about an answer
-// that differs from the server's, because the report can be older than the backup from which the
-// server was restored. Errors: as for withhold.
+// decisionsStored handles the reports of a LOCAL execution's worker that it has stored the answers
+// to questions. It erases the server's copies of these answers. If the reported answer differs from
+// the server's, the report is ignored: it can be older than the backup from which the server was
+// restored. Errors: as for withhold.
 func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	for _, s := range all {
 		q := d.s.Questions[s.Question]
@@ -65,8 +65,9 @@ func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	return nil
 }
 
-// erase replaces the texts and values that people have written in the answer to a question of a
-// LOCAL execution by their hashes. It reports whether there were any. The caller stores the row.
+// erase removes the texts and values that people have written in the answer to a question of a
+// LOCAL execution. Their hashes remain. It reports whether there were any. The caller adds the row
+// to the changes.
 func (d *draft) erase(q *perdure.Question) bool {
 	erased := q.Erase()
 	d.c.EraseAnswers = d.c.EraseAnswers || erased
@@ -83,8 +84,8 @@ func (d *draft) eraseDecisions() {
 	}
 }
 
-// approvedBare returns the SHA-256 of the details that an approval in a LOCAL execution is about.
-// It is the hash of the bytes alone, which is compared with the hash of the task's input.
+// approvedBare returns the SHA-256 of the bytes of the approved details in a LOCAL execution. It is
+// compared with the hash of the task's input.
 func approvedBare(q *perdure.Question) *perdure.Hash {
 	if q.Edited() {
 		sum := perdure.ContentRef(uuid.Nil, q.Details).SHA256

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Voter identifies who answers a question: an API key, or the token of the data directory.
+// Voter identifies who votes on a question: an API key, or the token of the data directory.
 type Voter struct {
 	Role  perdure.KeyRole
 	KeyID *uuid.UUID // nil for the token
@@ -23,8 +23,8 @@ func Askers(x *perdure.Execution, signalKeys []uuid.UUID) []uuid.UUID {
 	return append([]uuid.UUID{keyOrToken(x.KeyID)}, signalKeys...)
 }
 
-// MayAnswer returns nil if a vote of the voter would count now. An expired question accepts votes
-// until a sweep has ended it, so that people can still answer after an outage. The parameter askers
+// MayAnswer returns nil if a vote of the voter would count now. A question whose time is over
+// accepts votes until the server has ended it, so that people can answer after an outage. `askers`
 // is the result of [Askers]; it matters only to a question with NotAsker. Errors: question_decided,
 // permission_denied, already_voted.
 func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID) error {
@@ -40,7 +40,7 @@ func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID) error {
 	return nil
 }
 
-// excluded returns why the terms of the question exclude the voter; "" if they do not.
+// excluded returns the reason why the terms of the question exclude the voter; "" if they do not.
 func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 	switch {
 	case v.Role != perdure.KeyAdmin && v.Role != perdure.KeyClient && v.Role != perdure.KeyApprover:
@@ -57,7 +57,7 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 	return ""
 }
 
-// is reports whether the parameter by, an element of QuestionTerms.By, names the voter.
+// is reports whether an element of QuestionTerms.By (a role or a key) names the voter.
 func (v Voter) is(by string) bool {
 	return by == string(v.Role) || v.KeyID != nil && by == "key:"+v.KeyID.String()
 }

@@ -15,14 +15,14 @@ func SweepBlobs(*store.State) (*store.Changes, error) {
 }
 
 // PickedTaskNeeds says which rows the engine must read into the store.State for a task that the
-// store picks. They include all open blocks of the execution, because the task is not known before
-// the rows are read.
+// store picks. They include all open blocks of the execution, because the store picks the task
+// while it reads the rows.
 func PickedTaskNeeds(*perdure.Execution) store.Needs {
 	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
 }
 
-// FireTimer wakes an execution, which the engine has picked, if its timer is due. If only some
-// conditions of the wait are met, it sets the next timer.
+// FireTimer wakes an execution that the engine has picked, if the execution's timer meets its wait.
+// If the timer meets only some conditions of the wait, FireTimer sets the next timer.
 func FireTimer(s *store.State) (*store.Changes, error) {
 	if s.Execution == nil || s.Execution.Status != perdure.StatusWaiting {
 		return nil, nil
@@ -68,9 +68,8 @@ func ReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 }
 
 // TimeOutAttempt ends an attempt that has exceeded its time, or whose code has shown no sign of
-// life for too long. Before that, the worker has the duration grace to end the attempt itself. The
-// grace also covers a sign of life that no heartbeat has reported yet, and the time that code needs
-// to react to the end of its context.
+// life for too long. It waits for the duration `grace` first, so that the worker can end the
+// attempt itself, or report a sign of life with its next heartbeat.
 func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
@@ -96,7 +95,7 @@ func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store
 	return d.done(nil), nil
 }
 
-// EndOverdueCancel ends a cancelled execution whose worker has not ended it within CancelGrace.
+// EndOverdueCancel ends a CANCELLING execution whose worker has not ended it within CancelGrace.
 func EndOverdueCancel(s *store.State) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || x.Status != perdure.StatusCancelling || !x.CancelBy.Reached(s.Now) {
@@ -111,8 +110,8 @@ func EndOverdueCancel(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// TimeOutTask fails a task, which the engine has picked, if it has exceeded its schedule-to-close
-// time.
+// TimeOutTask fails a task that the engine has picked, if the task has exceeded its
+// schedule-to-close time.
 func TimeOutTask(s *store.State) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
@@ -136,9 +135,9 @@ func TimeOutTask(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// LoseWorker ends the claim of an execution whose worker was lost at the time since, unless the
-// worker has renewed the lease after that. The end counts as a crash, like a lease that was not
-// renewed.
+// LoseWorker ends the claim of an execution whose worker was lost at the time `since`. It does
+// nothing if the worker has renewed the lease after that time. The end counts as a crash, like the
+// end of a lease that was not renewed.
 func LoseWorker(s *store.State, cfg Config, worker uuid.UUID, since perdure.Time) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Held() || x.WorkerID == nil || *x.WorkerID != worker || !x.LeaseUntil.Before(since.Add(cfg.Lease).Time) {

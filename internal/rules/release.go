@@ -11,9 +11,9 @@ func TaskReturnNeeds(id uuid.UUID) store.Needs {
 	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}, AttemptBlocks: true}
 }
 
-// Release releases a claim of an execution. If the worker reports a panic or that it is unfit, the
-// release counts as a bad end of the claim (see crash_guard.go). A lease that is not valid changes
-// nothing.
+// Release releases a claim of an execution. If the worker reports a panic, or that it cannot run
+// the execution (unfit), the claim has ended badly (see crash_guard.go). A lease that is not valid
+// changes nothing.
 func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, r.Lease) {
 		return nil, nil
@@ -29,7 +29,7 @@ func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 }
 
 // giveBack ends the claim of an execution without an outcome: the execution becomes PENDING or, if
-// it is being cancelled, CANCELLED.
+// it was CANCELLING, CANCELLED.
 func (d *draft) giveBack(why perdure.WakeReason) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
 		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
@@ -52,9 +52,9 @@ func (d *draft) fail(code perdure.Code, message string) (*store.Changes, error) 
 	return d.done(nil), nil
 }
 
-// ReleaseTask ends an attempt without a result. An attempt that has not started does not count for
-// the retry policy; an attempt that has started counts as lost. A lease that is not valid changes
-// nothing.
+// ReleaseTask ends an attempt without a result. If the attempt's code has started, the attempt
+// counts as lost. Otherwise it does not count for the retry policy. A lease that is not valid
+// changes nothing.
 func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) {
 	t := s.Tasks[r.Lease.TaskID]
 	if !TaskHeldBy(t, r.Lease) {
@@ -67,8 +67,8 @@ func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) 
 		}
 		return d.done(nil), nil
 	}
-	// The attempt number is a fence and is not reused. The retry policy does not count this
-	// attempt.
+	// The retry policy does not count this attempt. Its number is not used again, because attempt
+	// numbers are fences.
 	t.Uncounted++
 	t.ClaimID = uuid.Nil
 	if err := d.retry(t, 0, "returned"); err != nil {

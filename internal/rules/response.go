@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ResponseRequest is a client's request for a response, apart from its input.
+// ResponseRequest is a client's request for a response, without the input.
 type ResponseRequest struct {
 	// Request is the body of the request. It is stored unchanged with the response.
 	Request json.RawMessage
-	// Hidden reports whether lookups by the response's id do not find it.
+	// Hidden reports whether the response cannot be looked up by its id.
 	Hidden bool
 }
 
@@ -28,9 +28,9 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	return row
 }
 
-// join handles an input that got a response id of its own when it was sent, but that a running
-// response has taken. It records that this id now stands for the running response, to which the
-// entry e of the input belongs.
+// join handles a user's message that got a response id of its own when it was sent, but was then
+// taken by a running response. It records that the message's response id now stands for the running
+// response. The entry is that of the message.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
@@ -56,12 +56,12 @@ func idleAt(s *store.State, response string) bool {
 	return leaf.ResponseID == response
 }
 
-// here returns the place of events that the engine itself writes: the current response. The place
-// of an event is the response, the turn and the message to which it belongs.
+// here returns the place of events that the server itself writes: the current response. A Place
+// names the response, the turn and the message to which an event belongs.
 func (d *draft) here() perdure.Place { return perdure.Place{ResponseID: d.x.ResponseID} }
 
-// placed returns the place that a worker sent for an event or entry, without placeholder ids. A
-// place without a response id gets the id of the current response.
+// placed returns the place of an event or entry that a worker has sent, without placeholder ids. If
+// the place has no response id, it gets that of the current response.
 func (d *draft) placed(p perdure.Place) perdure.Place {
 	p.ResponseID, p.MessageID = response.Real(p.ResponseID), response.Real(p.MessageID)
 	if p.ResponseID == "" {
@@ -70,9 +70,9 @@ func (d *draft) placed(p perdure.Place) perdure.Place {
 	return p
 }
 
-// belong sets the response, the turn and the message to which an entry belongs. A message without
-// an id gets the id of its entry. The entry of a user's message also sets the current response. A
-// compaction belongs to no response.
+// belong sets the response, the turn and the message to which an entry belongs. If the entry is a
+// message without a message id, its own id becomes the message id. If it is a user's message, its
+// response becomes the current one. A compaction belongs to no response.
 func (d *draft) belong(e *perdure.Entry) {
 	if e.Type == perdure.EntryCompaction {
 		e.ResponseID, e.TurnID, e.MessageID = "", "", e.ID.String()
@@ -90,27 +90,27 @@ func (d *draft) belong(e *perdure.Entry) {
 	}
 }
 
-// waitsForInput is the value of the field WaitReason of [perdure.Execution] for a wait that ends a
-// response.
+// waitsForInput is the WaitReason of an execution that waits for its user.
 const waitsForInput = "signal"
 
-// between reports whether the execution's last response has ended and no other has begun.
+// between reports whether the execution waits for its user: the last response has ended and no
+// other has begun.
 func between(x *perdure.Execution) bool {
 	return x.Status == perdure.StatusWaiting && x.WaitReason == waitsForInput && x.Wait.TakesSignal(perdure.UserMessage)
 }
 
-// begins sets the execution's current response if the signal s begins a new one. A user's message
-// begins a response if the execution waits for its user. The parameter waited is the reason for
-// which it waits. A message that arrives during a response belongs to that response.
+// begins sets the execution's current response if a signal begins a new one. A user's message does
+// so if the execution waits for its user; `waited` is the reason of the wait. A message that
+// arrives during a response belongs to that response.
 func (d *draft) begins(s perdure.Signal, waited string) {
 	if s.Name == perdure.UserMessage && waited == waitsForInput {
 		d.respond(s.ResponseID)
 	}
 }
 
-// goesOn is called when the execution wants to wait for w, but a pending signal meets w. If that
-// signal is a user's message, it begins the next response. The pending signals in the state match
-// w, oldest first.
+// goesOn is called when a commit suspends the execution with a wait that a pending signal already
+// meets. If the signal is a user's message, it begins the next response. The pending signals in the
+// state match the wait, oldest first.
 func (d *draft) goesOn(w perdure.Wait) {
 	for _, s := range d.s.Pending {
 		if !slices.Contains(d.c.Take, s.ID) {
@@ -128,8 +128,8 @@ func HideResponse(s *store.State, execution uuid.UUID, id string) (*store.Change
 	return &store.Changes{HideResponse: id, Answer: &Decision{}}, nil
 }
 
-// EndResponse stores the history of a response: hashes of the conversation up to the end of the
-// response, in the form in which the client knows the conversation. Error: not_found.
+// EndResponse stores the history of a response: hashes of the conversation, in the form that
+// clients know, up to the end of the response. Error: not_found.
 func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)
@@ -137,8 +137,8 @@ func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*s
 	return &store.Changes{EndResponse: &end, Answer: &Decision{}}, nil
 }
 
-// CancelResponse cancels the execution if the response is its current one. Its result in
-// Decision.Value is a bool: whether the response is the current one. Error: not_found.
+// CancelResponse cancels the execution if the response is its current one. The result in
+// Decision.Value is true if it is. Error: not_found.
 func CancelResponse(s *store.State, cfg Config, execution uuid.UUID, id string) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// schedule creates the task with the index at in c.Tasks, or finds a stored task with the same key.
-// If the stored task has ended, schedule adds its id to a, the reply to the commit. Otherwise the
-// stored task continues. Errors: idempotency_key_reused, conflict, permission_denied.
+// schedule creates a task of the commit, unless a task with the same key is stored. `at` is the
+// index of the task in c.Tasks. If the stored task has ended, its id is added to the reply. Errors:
+// idempotency_key_reused, conflict, permission_denied.
 func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	n := c.Tasks[at]
 	id := perdure.TaskID(n.Key)
@@ -52,24 +52,23 @@ func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	return nil
 }
 
-// expired reports whether a new task may use the key of the ended task t. It may if KeyTTL had
-// passed between the end of t and the newest checkpoint. The current time does not matter, because
+// expired reports whether a new task may use the key of an ended task. It may if KeyTTL had passed
+// between the end of that task and the newest checkpoint. The current time does not matter, because
 // a function that is entered again must get the same results as before.
 func expired(x *perdure.Execution, t *perdure.Task) bool {
 	ttl := t.Options.KeyTTL
 	return ttl > 0 && !t.Step && t.CompletedAt != nil && t.CompletedAt.Add(ttl).Reached(x.CheckpointAt)
 }
 
-// renew prepares t to replace an ended task with the same key, which is the parameter before. The
-// attempt numbers continue after the last attempt of that task, because attempt numbers are fences
-// and identify the blocks of the attempts.
+// renew prepares the task t to replace the ended task `before`, which has the same key. The attempt
+// numbers of t continue those of the ended task, because they are fences and identify blocks.
 func renew(t, before *perdure.Task) {
 	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
 	t.Result = json.RawMessage("null") // replaces the stored result
 }
 
-// foundTask adds the stored task t to the reply a, if t has ended. The new task n has the same key.
-// Error: idempotency_key_reused, if the kind or the input differs.
+// foundTask handles a new task whose key the stored task t has. If t has ended, its id is added to
+// the reply. Error: idempotency_key_reused, if the kind or the input differs.
 func foundTask(t *perdure.Task, n perdure.NewTask, a *CommitAnswer) error {
 	if t.Kind != n.Kind || (n.Options.Key != "" && t.InputHash != n.InputHash) {
 		return perdure.Errorf(perdure.IdempotencyKeyReused, "the task key of a %s is in use for a %s with other input", n.Kind, t.Kind)
@@ -80,8 +79,8 @@ func foundTask(t *perdure.Task, n perdure.NewTask, a *CommitAnswer) error {
 	return nil
 }
 
-// eager claims a new task for the worker that scheduled it, if that worker offered a slot for it
-// and the limits allow it. It reports whether the task was claimed.
+// eager claims a new task for the worker that has scheduled it, if the worker has offered a slot
+// for the task and the limits allow it. It reports whether it has claimed the task.
 func (d *draft) eager(t *perdure.Task, c perdure.Commit, a *CommitAnswer) bool {
 	offer := c.Offer
 	if len(a.Claims) >= offer.Slots || !d.cfg.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) ||
@@ -98,8 +97,8 @@ func (d *draft) eager(t *perdure.Task, c perdure.Commit, a *CommitAnswer) bool {
 	return true
 }
 
-// cancelOne cancels a task of the execution. If the parameter keeps is true, the text that the task
-// has streamed remains. Error: not_found.
+// cancelOne cancels a task of the execution. If `keeps` is true, clients keep the text that the
+// task has streamed. Error: not_found.
 func (d *draft) cancelOne(id uuid.UUID, keeps bool) error {
 	t, ok := d.s.Tasks[id]
 	if !ok {

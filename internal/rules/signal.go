@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SignalReply is the id under which the signal is stored, and the execution's status.
+// SignalReply is the reply to a signal: the id under which the signal is stored, and the
+// execution's status.
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
@@ -20,18 +21,18 @@ type SignalReply struct {
 	ResponseID string `json:"-"`
 }
 
-// ClientRequest is the part of a client's start or signal that is not its input.
+// ClientRequest contains what a client's start or signal has besides its input.
 type ClientRequest struct {
-	// Response is set if a client of the Responses API asked for a response. ResponseID is the id
-	// of the response that the request begins.
+	// Response is set if a client of the Responses API has asked for a response. ResponseID is the
+	// id of the response that the request begins.
 	Response   *ResponseRequest
 	ResponseID string
-	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
-	// hash of the whole request.
+	// IdempotencyKey, if set, identifies the request for 24 hours. RequestHash is the hash of the
+	// whole request; a request with the same key and another hash is refused.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
-	// Conversation, if set, is the conversation in which the request begins the next response. The
-	// response after that gets the id NextResponse.
+	// Conversation, if set, is the conversation whose next response the request begins.
+	// NextResponse is the id of the response after that one.
 	Conversation *ConversationTurn
 	NextResponse string
 }
@@ -54,18 +55,18 @@ type NewSignal struct {
 	Value    json.RawMessage
 	// KeyID is the API key of the sender; nil for the token of the data directory.
 	KeyID *uuid.UUID
-	// Ref, if set, is the id of an uploaded content, which is the signal's value instead of Value.
-	// Checked reports whether the content was found valid before Signal is called.
+	// Ref, if set, is the id of an uploaded content that is the signal's value in place of Value.
+	// Checked reports whether the engine has found the content valid.
 	Ref     *uuid.UUID
 	Checked bool
-	// Messages are the messages that Value encodes for the react agent.
+	// Messages are the messages that Value contains for the react agent.
 	Messages []perdure.InputMessage
-	// Head, if set, must be the last response of the execution, and the execution must wait for its
-	// user.
+	// Head, if set, is a response id. The signal is then refused unless the execution waits for its
+	// user after this response.
 	Head     string
 	Handover *Handover // nil if no open poll can take the execution
-	// Misfit, if set, is the error of a value that fits none of the schemas of its signal. Such a
-	// signal is refused, unless it is a repeat.
+	// Misfit, if set, is the error of a value that fits none of the signal's schemas. The signal is
+	// then refused, unless it is stored already.
 	Misfit error
 	// Unexpected reports whether the agent's kind has registered signals, but none of this name.
 	Unexpected bool
@@ -150,7 +151,7 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 	return d.done(r.reply(d.x.Status, r.ResponseID)), nil
 }
 
-// check checks the signal r against the stored state. Errors: as for Signal.
+// check checks the signal. Errors: as for Signal.
 func (r NewSignal) check(s *store.State) error {
 	if err := r.unused(s.Idempotency); err != nil {
 		return err
@@ -173,9 +174,9 @@ func (r NewSignal) check(s *store.State) error {
 	return roomToSignal(s, r)
 }
 
-// unused returns an error if the signal's idempotency key is in use. The key then belongs to a
-// different request, because repeats of this signal were handled before. Errors:
-// idempotency_key_reused, conflict.
+// unused returns an error if the signal's idempotency key is in use. It is called for a signal that
+// is not stored, so the key belongs to a different request. Errors: idempotency_key_reused,
+// conflict.
 func (r NewSignal) unused(known *store.Idempotency) error {
 	switch {
 	case known == nil:

@@ -25,10 +25,10 @@ func StartNeeds(r NewExecution) store.Needs {
 	return n
 }
 
-// Start inserts an execution with its first event, unless a request with the idempotency key has
-// created one already. The result in Decision.Value is the inserted row, or the id of the existing
-// execution. Errors: not_found (definition, conversation), conflict, rate_limited,
-// idempotency_key_reused.
+// Start inserts an execution with its first event. If an earlier request with the idempotency key
+// has inserted one, Start inserts nothing. The result in Decision.Value is the inserted row, or the
+// id of the existing execution. Errors: not_found (definition, conversation), conflict,
+// rate_limited, idempotency_key_reused.
 func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	x := r.Row
 	if s.Execution != nil {
@@ -66,7 +66,8 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 		d.c.Retain = s.Definition.Retention
 	}
 	if ref := x.InputBlob; ref != nil {
-		// The server erases the blob of the input once the execution's worker has a copy.
+		// The server keeps the input in a blob, which it erases once the execution's worker has a
+		// copy.
 		d.c.Blob = &store.Blob{ID: ref.ID, Length: ref.Length, Held: ref.Length, SHA256: ref.SHA256, Owned: true}
 		d.c.BlobChunk = x.Input
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// u0 is the id of the open question of a suspension.
+// u0 is the id of the open question of each suspension.
 var u0 = uuid.UUID{9}
 
-// suspension is an execution that a test suspends. It has a running task and an open question. Its
+// suspension is an execution that a test suspends, with a running task and an open question. Its
 // methods call the functions of this package.
 type suspension struct {
 	*testing.T
@@ -66,8 +66,8 @@ func (u *suspension) timer() {
 	u.decided(FireTimer(u.s))
 }
 
-// TestEveryKindOfWaitIsWoken checks, for each kind of wait, that a suspend stores the wait and that
-// the events for which the execution waits set it to PENDING.
+// TestEveryKindOfWaitIsWoken checks, for each kind of wait, that a suspend stores the wait, and
+// that the execution becomes PENDING when the wait is met.
 func TestEveryKindOfWaitIsWoken(t *testing.T) {
 	signal := perdure.WaitSignal("a")
 	producers := map[perdure.WaitKind]func(u *suspension) (w perdure.Wait, happen []func()){

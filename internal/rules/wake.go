@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// facts contains what one event may have changed for a wait, for example an ended task or a new
-// signal, and the current time. A condition that the facts do not meet counts as not met, unless it
-// is marked in the wait as met by an earlier event.
+// facts contains what one event has changed, for example the status of a task, and the current
+// time. The conditions of a wait are evaluated with these facts: a condition about anything else
+// counts as not met, unless an earlier event has met it and it is marked in the wait.
 type facts struct {
 	now       perdure.Time
 	signals   []string // names of pending signals
@@ -37,8 +37,8 @@ func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 
 func (f facts) QuestionFinal(id uuid.UUID) bool { return f.questions[id] }
 
-// wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
-// If the facts meet only some conditions of the wait, wake marks these conditions as met.
+// wake sets a WAITING execution to PENDING if the facts meet its wait, and reports whether it has
+// done so. If the facts meet only some conditions of the wait, wake marks these as met.
 func (d *draft) wake(f facts, why perdure.WakeReason) bool {
 	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
 		return false
@@ -64,7 +64,7 @@ func (d *draft) waitReason() {
 	d.waits()
 }
 
-// pend sets the execution to PENDING; it can be claimed at once.
+// pend sets the execution to PENDING, so that it can be claimed at once.
 func (d *draft) pend(why perdure.WakeReason) {
 	d.x.Status, d.x.WakeReason = perdure.StatusPending, why
 	d.x.WaitReason = ""
@@ -76,8 +76,8 @@ func (d *draft) pend(why perdure.WakeReason) {
 	d.hint(Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue})
 }
 
-// claimFor claims the execution for a worker. If the same draft has set the execution to PENDING,
-// claimFor removes the hint to other workers about that.
+// claimFor claims the execution for a worker. If the execution became PENDING in the same
+// transaction, claimFor removes the hint that tells other workers so.
 func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.Time) {
 	pending := Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue}
 	d.hints = slices.DeleteFunc(d.hints, func(h Hint) bool { return h == pending })

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountCaches mounts an overlay or an empty folder over each toolchain cache. If the workspace is
-// inside a cache, it then mounts the workspace on top of that cache.
+// mountCaches mounts an overlay, or else an empty folder, over each toolchain cache. If the
+// workspace is inside a cache, it then mounts the workspace on top of that cache.
 func mountCaches(p Policy) error {
 	if len(p.Caches) == 0 {
 		return nil
@@ -63,7 +63,8 @@ func (c CacheFolder) mount() error {
 
 var layerEscapes = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`)
 
-// layer mounts an overlay at the folder of the cache, to which the descriptor target refers.
+// layer mounts an overlay over the folder of the cache. The descriptor `target` refers to that
+// folder.
 func (c CacheFolder) layer(target int) error {
 	options := "lowerdir=" + layerEscapes.Replace(c.Path) + ",upperdir=" + layerEscapes.Replace(c.Upper) + ",workdir=" + layerEscapes.Replace(c.Work)
 	if os.Geteuid() != 0 {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init turns this process into the command if it is a sandbox child. Packages that import more than this
-// one are initialized later, so the child does not wait for them.
+// init turns this process into the command if it is a sandbox child. It does not wait for packages
+// that import more than this one, because Go initializes them later.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
@@ -50,8 +50,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// orphaned reports whether the parent process has ended. In a PID namespace the child cannot see its
-// parent, so it polls its end of the report pipe instead.
+// orphaned reports whether the parent process has ended. In a PID namespace the child cannot see
+// its parent. It then polls its end of the report pipe, whose other end the parent has open.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
@@ -61,8 +61,8 @@ func (s Spec) orphaned() bool {
 	return err != nil || fds[0].Revents&unix.POLLERR != 0
 }
 
-// guardDescriptors makes all descriptors close-on-exec, except 0 to 2 and the one of bubblewrap's filter,
-// so that the command does not inherit them.
+// guardDescriptors makes descriptors close-on-exec, so that the command does not inherit them.
+// Exceptions are 0 to 2, and the descriptor of the filter that bubblewrap reads.
 func (s Spec) guardDescriptors() error {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s Spec) confine() error {
 		}
 	}
 	if s.Method != NotConfined {
-		// Under bubblewrap, bubblewrap itself has dropped the capabilities that root keeps under Landlock.
+		// Under Landlock, the capabilities of root are dropped here. Bubblewrap drops them itself.
 		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
 			return fmt.Errorf("sandbox: capabilities: %w", err)
 		}
@@ -115,9 +115,9 @@ func (s Spec) confine() error {
 	return nil
 }
 
-// arrangeMounts covers the data directory and secrets with empty mounts, and mounts the caches. Under
-// Landlock it also mounts the command's private folders; bubblewrap mounts these itself. The result
-// terminals says whether the command has pseudo-terminals of its own.
+// arrangeMounts covers the data directory and the secrets with empty mounts, and mounts the caches.
+// Under Landlock it also mounts the command's private folders, which bubblewrap mounts itself. The
+// result `terminals` says whether the command has pseudo-terminals of its own.
 func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
@@ -183,17 +183,17 @@ func raiseLoopback() error {
 }
 
 // KeptCapabilities are the capabilities that builds need if they run as root: to use files of other
-// users, to become another user, and to use low ports. All others are dropped, including future ones, because
-// they could bypass Landlock and limits, load code into the kernel, read others' network packets
-// (NET_RAW), or change the machine (SYS_TIME).
+// users, to become another user, and to use low ports. All others are dropped, including future
+// ones. They could bypass Landlock and limits, load code into the kernel, read packets of other
+// programs (NET_RAW), or change the machine (SYS_TIME).
 var KeptCapabilities = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETUID, unix.CAP_SETGID,
 	unix.CAP_NET_BIND_SERVICE,
 }
 
-// dropCapabilities drops the ambient capabilities that the parent passed on. If bounding is true and the
-// user is root, it also drops capabilities from the bounding set, so that exec does not restore them. Users
-// other than root have no capabilities, and no_new_privs keeps them from getting any.
+// dropCapabilities drops the ambient capabilities, which the parent has passed on. If `bounding` is
+// true and the user is root, it also drops capabilities from the bounding set, so that exec does
+// not restore them. Other users have no capabilities, and cannot get any because of no_new_privs.
 func dropCapabilities(bounding bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -215,8 +215,8 @@ func dropCapabilities(bounding bool) error {
 	}
 }
 
-// inheritNothing clears the inheritable capabilities, which the bounding set does not limit: root would
-// still have them after exec.
+// inheritNothing clears the inheritable capabilities. The bounding set does not limit them, so root
+// would still have them after exec.
 func inheritNothing() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -229,8 +229,8 @@ func inheritNothing() error {
 	return unix.Capset(&header, &sets[0])
 }
 
-// verify checks that the mounts over the data directory and the secrets work. It returns an error if
-// such a file or folder can still be opened at one of its known paths.
+// verify checks that the data directory and the secrets are covered. It returns an error if one of
+// them can still be opened at one of its known paths.
 func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

@@ -1,7 +1,7 @@
 // Package sandbox implements the sandbox child: a child process of this program that confines
-// itself and becomes a command of bash.
+// itself and then becomes a command of the tool bash.
 //
-// The child becomes the command while packages are initialized. This package therefore imports
-// nothing that is initialized late or slowly. Go initializes packages that are ready in the order
-// of their import paths, see the Go specification, "Program initialization".
+// The child becomes the command during the initialization of packages. Go initializes packages that
+// are ready in the order of their import paths (Go specification, "Program initialization"). This
+// package therefore imports nothing that is initialized late or slowly.
 package sandbox

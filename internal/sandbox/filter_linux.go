@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abi has the system call numbers of one architecture that a seccomp filter needs. They are literals,
-// because package unix has only the numbers of the architecture for which it is compiled.
+// abi has the numbers of the system calls that a seccomp filter needs, for one architecture. They
+// are literals, because package unix has only the numbers of the architecture for which it is
+// compiled.
 type abi struct {
 	arch               uint32 // AUDIT_ARCH_..., which identifies the interface of a call
 	x32                bool   // a second interface has the same arch and marks its calls with a bit
@@ -31,7 +32,7 @@ var abis = map[string]abi{
 	},
 }
 
-// deniedEverywhere contains the denied calls whose number is the same on all architectures:
+// deniedEverywhere contains the numbers of denied calls that are the same on all architectures:
 // io_uring_setup, io_uring_enter, io_uring_register and pidfd_getfd. io_uring creates and connects
 // sockets without a system call that a filter can check. pidfd_getfd copies a socket from another
 // process. Each abi also denies add_key, request_key and keyctl, because all processes of a user
@@ -53,7 +54,7 @@ var (
 )
 
 // instructions returns the filter for one architecture. A call through another interface (i386 on
-// amd64, 32-bit ARM on arm64) kills the process, because its numbers mean other calls.
+// amd64, 32-bit ARM on arm64) kills the process, because there the numbers mean other calls.
 func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
@@ -75,8 +76,8 @@ func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	return append(program, allow)
 }
 
-// otherLimits denies the change of another process's limits. The kernel allows it between processes of one
-// user, so a command could otherwise limit the files or the CPU time of the worker.
+// otherLimits forbids changing another process's limits. The kernel allows it between processes of
+// one user, so a command could otherwise limit the files or the CPU time of the worker.
 func (a abi) otherLimits() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.prlimit, SkipTrue: 8},
@@ -96,8 +97,8 @@ func (a abi) otherLimits() []bpf.Instruction {
 // packets of other programs.
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// families denies sockets of all families except AF_UNIX and netFamilies, even families that later
-// kernels add. With NoNet, it denies netFamilies, too. The method noUnixSockets decides about AF_UNIX.
+// families denies sockets of all families except AF_UNIX and netFamilies. With NoNet, it denies
+// netFamilies, too. AF_UNIX is left to the method noUnixSockets.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {
@@ -106,7 +107,8 @@ func (a abi) families(r FilterRules) []bpf.Instruction {
 	return append(onlyFamilies(a.socket, allowed), onlyFamilies(a.socketpair, allowed[:1])...)
 }
 
-// onlyFamilies denies the system call nr for every socket family that is not in allowed.
+// onlyFamilies denies the system call with the number nr for every socket family that is not in
+// `allowed`.
 func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	n := len(allowed)
 	program := []bpf.Instruction{
@@ -119,8 +121,8 @@ func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	return append(program, deny, bpf.LoadAbsolute{Off: offNr, Size: 4})
 }
 
-// noUnixSockets denies socket(AF_UNIX), and all socket pairs except stream and seqpacket. One end of a
-// datagram pair could later be connected to another address.
+// noUnixSockets denies socket(AF_UNIX), and socket pairs of other types than stream and seqpacket.
+// An end of a datagram pair could later be connected to another address.
 func (a abi) noUnixSockets() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verdict runs a filter for one system call in a BPF virtual machine. That machine reads words in
-// network byte order, while the kernel uses the machine's order.
+// verdict runs a filter for one system call in a BPF virtual machine, which reads words in network
+// byte order.
 func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	vm, err := bpf.NewVM(a.instructions(rules))

@@ -11,11 +11,12 @@ import (
 )
 
 // runFirst starts the command as a child of this process, which stays the first process of a PID
-// namespace. runFirst returns only if the command cannot be started. The first process receives only
-// signals for which it has a handler. When it ends, the kernel kills all others in the namespace.
+// namespace. It returns only if the command cannot be started. The first process receives only
+// signals for which it has a handler. When it ends, the kernel kills all other processes in the
+// namespace.
 //
-// The command is started from a confined thread, so it inherits the confinement. The command cannot
-// inspect this process, which is outside the command's Landlock domain and not dumpable.
+// The command is started from a confined thread, and so inherits the confinement. It cannot inspect
+// this process, which is outside its Landlock domain and not dumpable.
 func (s Spec) runFirst(argv []string) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
@@ -25,8 +26,8 @@ func (s Spec) runFirst(argv []string) error {
 	}
 	result := make(chan started)
 	go func() {
-		// When a goroutine ends that is still locked to its thread, the thread ends, too. So no thread of
-		// this process stays in the command's Landlock domain.
+		// The goroutine ends while it is locked to its thread, so the thread ends, too. No thread
+		// of this process then stays in the command's Landlock domain.
 		runtime.LockOSThread()
 		pid, err := s.start(argv)
 		result <- started{pid, err}
@@ -56,8 +57,8 @@ func (s Spec) start(argv []string) (pid int, err error) {
 	return pid, nil
 }
 
-// leaveStreams closes this process's copies of the command's output. The output then ends when the command
-// and its children have closed theirs.
+// leaveStreams closes this process's copies of the command's input and output, so that the output
+// ends when the command and its children have closed theirs.
 func leaveStreams() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -69,7 +70,8 @@ func leaveStreams() {
 	unix.Close(null)
 }
 
-// awaitFirst reaps processes until pid has ended, and returns a description of how it ended.
+// awaitFirst reaps processes until the process pid has ended. It returns a description of how that
+// process has ended.
 func awaitFirst(pid int) string {
 	for {
 		var status unix.WaitStatus
@@ -86,8 +88,8 @@ func awaitFirst(pid int) string {
 	}
 }
 
-// reapForEver reaps processes that the command has left in the background. It exits this process when none
-// is left, unless the worker kills all of them before.
+// reapForEver reaps processes that the command has left in the background. When none is left, it
+// exits this process.
 func reapForEver() {
 	for {
 		_, err := unix.Wait4(-1, nil, 0, nil)

@@ -28,8 +28,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// landDevices are the rights to create device nodes. No path gets them, because a device node gives
-	// access to a device at any path.
+	// landDevices are the rights to create device nodes. They are not granted anywhere, because a
+	// device node at any path gives access to its device.
 	landDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
 	// landFile are the rights that a rule for a file may contain.
@@ -37,13 +37,13 @@ const (
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 )
 
-// devices are the devices that every program expects to be able to write.
+// devices are the devices to which every program expects to be able to write.
 var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
-// terminals are the paths of pseudo-terminals. Only commands with pseudo-terminals of their own get access,
-// because the system's belong to other programs of the user.
+// terminals are the paths of pseudo-terminals. A command gets access to them only if it has
+// pseudo-terminals of its own, because the system's belong to other programs of the user.
 var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 // LandlockABI returns the kernel's Landlock version, or 0 if there is none.
@@ -55,7 +55,8 @@ func LandlockABI() int {
 	return int(v)
 }
 
-// landlockSockets reports whether the kernel's Landlock can forbid connections to sockets with a path.
+// landlockSockets reports whether the kernel's Landlock can forbid connections to Unix sockets that
+// have a path.
 func landlockSockets() bool {
 	fd, err := newRuleset(unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX})
 	if err != nil {
@@ -73,9 +74,9 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 	return int(fd), nil
 }
 
-// applyLandlock confines the calling thread for good, and thereby the command. If mounted is true, mounts
-// cover the data directory and provide the command's private folders. Otherwise the command gets no access
-// to the data directory and to shared temporary folders.
+// applyLandlock confines the calling thread, and so the command, permanently. If `mounted` is true,
+// mounts cover the data directory and provide the command's private folders. Otherwise the command
+// gets no access to the data directory and to shared temporary folders.
 func applyLandlock(p Policy, mounted, ownTerminals bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
 	if landlockSockets() {
@@ -135,8 +136,8 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	return nil
 }
 
-// hiddenPlaces returns the shared folders that the command must not read, because no mounts can give it
-// private ones in their place.
+// hiddenPlaces returns the shared folders that the command must not read. It is used if there are
+// no mounts that replace these folders with private ones.
 func hiddenPlaces(all []Private) []string {
 	places := privateReal()
 	for _, p := range all {
@@ -169,9 +170,9 @@ func privateReal() []string {
 	return all
 }
 
-// grant gives access to path and everything below it, except the paths in hidden. Landlock rules only add
-// rights, so a folder above a hidden path is granted entry by entry. Symlinks in such a folder are skipped,
-// because their targets are granted at their own paths or not at all.
+// grant gives access to a path and everything below it, except the paths in `hidden`. Landlock
+// rules only add rights, so a folder above a hidden path is granted entry by entry. Symlinks in
+// such a folder are skipped; their targets are granted at their own paths or not at all.
 func grant(ruleset int, path string, hidden []string, access uint64) error {
 	if slices.Contains(hidden, path) {
 		return nil

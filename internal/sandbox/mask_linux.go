@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mask mounts an empty file or folder over the one to which fd refers, at each of its paths in this mount
-// namespace. Commands cannot remove the mount: under Landlock nobody can, and under bubblewrap the user
-// namespace or missing capabilities prevent it.
+// mask mounts an empty file or folder over the file or folder to which fd refers, at each of its
+// paths in this mount namespace. Commands cannot remove the mount: Landlock forbids it, and under
+// bubblewrap the user namespace or missing capabilities prevent it.
 //
-// A path may refer to something else by the time of the mount. Each path is therefore opened, checked, and
-// covered through its descriptor.
+// A path may refer to something else by the time of the mount. Each path is therefore opened first,
+// and then checked and covered through its descriptor.
 func mask(fd int, id Identity) error {
 	for range 20 {
 		path, err := PathOf(fd, id)
@@ -50,8 +50,8 @@ func mask(fd int, id Identity) error {
 	return errors.New("it keeps moving")
 }
 
-// coverIf mounts an empty file or folder over path if the file there has the identity id. It reports
-// whether it did.
+// coverIf mounts an empty file or folder over the one at path, if that has the identity id. It
+// reports whether it has done so.
 func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
@@ -65,8 +65,8 @@ func coverIf(path string, id Identity) (bool, error) {
 	return true, cover(fd)
 }
 
-// coverView mounts an empty file or folder over a path (view) at which another mount shows what is to be
-// covered.
+// coverView mounts an empty file or folder over a path at which another mount shows the hidden file
+// or folder.
 func coverView(view string) error {
 	fd, err := openPath(view)
 	if err != nil {
@@ -100,8 +100,8 @@ func openPath(path string) (int, error) {
 
 func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountPrivate mounts the command's private folders, and on top of them the paths below them that stay
-// visible.
+// mountPrivate mounts the command's private folders. The paths below them that stay visible are
+// mounted on top.
 func mountPrivate(p Policy) error {
 	type source struct {
 		path string
@@ -147,7 +147,7 @@ func mountPrivate(p Policy) error {
 	return os.Chdir(filepath.Clean(p.Dir))
 }
 
-// bindAt mounts the file or folder to which fd refers at path, together with all mounts below it.
+// bindAt mounts at path the file or folder to which fd refers, together with all mounts below it.
 func bindAt(fd int, path string) error {
 	target, err := openPath(path)
 	if err != nil {

@@ -59,8 +59,8 @@ func mountID(path string) (int, error) {
 	return int(st.Mnt_id), nil
 }
 
-// OtherViews returns the paths, other than path, at which a mount shows the folder with the identity id or
-// a part of it. The folder itself is at path.
+// OtherViews returns the other paths at which a mount shows the folder at path, or a part of it.
+// The folder has the identity id.
 func OtherViews(path string, id Identity) ([]string, error) {
 	mounts, err := Mounts()
 	if err != nil {
@@ -91,8 +91,8 @@ func OtherViews(path string, id Identity) ([]string, error) {
 	return views, nil
 }
 
-// shows reports whether the mount shows the folder with the identity id or a part of it, and at which path.
-// The parameter folder is the path of that folder within its file system.
+// shows reports whether the mount shows the folder with the identity id, or a part of it, and at
+// which path. `folder` is the path of that folder within its file system.
 func (m Mount) shows(folder string, id Identity) (view string, shown bool) {
 	if Within(m.Root, folder) && m.Root != folder {
 		at, err := mountID(m.Point)

@@ -24,7 +24,7 @@ func Within(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// SomeEntries returns at most n entries of folder, or none if folder cannot be read.
+// SomeEntries returns at most n entries of a folder; none if the folder cannot be read.
 func SomeEntries(folder string, n int) []os.DirEntry {
 	f, err := os.Open(folder)
 	if err != nil || n <= 0 {

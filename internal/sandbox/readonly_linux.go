@@ -41,8 +41,9 @@ func readOnlyOutside(p Policy) error {
 	return nil
 }
 
-// writes reports whether commands may write to the mount at a path (point). If several folders of the policy
-// contain this path, the innermost of them decides. A mount at one of the Fixed paths is never writable.
+// writes reports whether commands may write to the mount at the path `point`. If several folders of
+// the policy contain this path, the innermost of them decides. A mount at one of the Fixed paths is
+// never writable.
 func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {
@@ -65,8 +66,8 @@ func (p Policy) writes(point string) bool {
 	return writes && !slices.Contains(p.Fixed, point)
 }
 
-// makeReadOnly makes the mount at point read-only. It ignores a mount that cannot be reached, because
-// commands cannot reach it either.
+// makeReadOnly makes the mount at the path `point` read-only. If the mount cannot be reached,
+// commands cannot reach it either, and makeReadOnly does nothing.
 func makeReadOnly(point string) error {
 	fd, err := openPath(point)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {

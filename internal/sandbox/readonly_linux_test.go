@@ -2,8 +2,8 @@ package sandbox
 
 import "testing"
 
-// TestWhatMountsAreWritten checks that the path of the policy that is nearest to a mount decides
-// whether the mount is writable.
+// TestWhatMountsAreWritten checks that the innermost path of the policy that contains a mount
+// decides whether the mount is writable.
 func TestWhatMountsAreWritten(t *testing.T) {
 	p := Policy{
 		Dir: "/home/me/ws", Write: []string{"/home/me/ws"}, Kept: []string{"/home/me"}, Fixed: []string{"/home/me/ws/.git/config"},

@@ -2,7 +2,7 @@ package sandbox
 
 import "fmt"
 
-// EndMark is the start of a report which says how the command ended. A report without this mark says why
+// EndMark is the start of a report that says how the command has ended. Any other report says why
 // the sandbox child could not start the command.
 const EndMark = "\x00end "
 

@@ -2,17 +2,17 @@ package sandbox
 
 import "fmt"
 
-// Method is a way to confine bash.
+// Method is a way to confine commands of the tool bash.
 type Method string
 
-// These are the ways to confine bash.
+// These are the ways to confine commands.
 const (
 	ByLandlock  Method = "landlock"
 	ByBwrap     Method = "bwrap"
 	NotConfined Method = "none"
 )
 
-// Mark is the first argument that makes this program a sandbox child.
+// Mark is the first argument of a process of this program that is a sandbox child.
 const Mark = "__tool-sandbox-child"
 
 // Spec describes how a sandbox child confines itself before it becomes the command.
@@ -38,23 +38,25 @@ type Policy struct {
 	Data    []string // all paths of the data directory
 	Secrets []string // all paths of files with secrets
 	Write   []string // paths that commands may write; they exist and contain no symlinks
-	// Caches are overlays over the user's toolchain caches, so that changes stay with the run.
+	// Caches are the user's toolchain caches. Commands see them through overlays, so that their
+	// changes stay with the run.
 	Caches []CacheFolder
-	// Fixed are files and folders below the Write paths that commands must nevertheless not change.
+	// Fixed are the files and folders below Write paths that commands must not change.
 	Fixed   []string
 	Private []Private
-	// Kept are paths that stay visible although they are below Private folders.
+	// Kept are the paths below Private folders that stay visible.
 	Kept []string
 	// Temp is the value of the command's environment variable TMPDIR.
 	Temp string
-	// Own means that commands see only the files that they need. They then see no socket of another
-	// program.
+	// Own means that commands see only the files that they need. They see no sockets of other
+	// programs.
 	Own bool
-	// Sockets are the socket files below the Write paths that are covered.
+	// Sockets are the socket files below Write paths. They are covered, so that commands cannot use
+	// them.
 	Sockets []string
 }
 
-// Private is a folder that only this command has: the folder Source, mounted at Path.
+// Private is a folder that only this command sees: at Path it sees the folder Source.
 type Private struct{ Path, Source string }
 
 // CacheFolder is a toolchain cache as commands see it: an overlay over the user's cache, whose changes
@@ -65,14 +67,14 @@ type CacheFolder struct {
 	NoLayer bool
 }
 
-// FilterRules are the rules of the system call filter that can be switched on. Its other rules always
-// apply.
+// FilterRules are the optional rules of the system call filter. Its other rules always apply.
 type FilterRules struct {
 	Unix  bool // the command may use Unix sockets
 	NoNet bool // the command may create no sockets of other families
 }
 
-// Identity identifies a file or folder by its device and inode, wherever it is moved.
+// Identity identifies a file or folder by its device and inode, which do not change when it is
+// moved.
 type Identity struct{ Dev, Ino uint64 }
 
 func (i Identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }

@@ -11,7 +11,7 @@ import (
 )
 
 // Check validates content. Errors: invalid_argument. The error names the invalid member of the
-// content; that name begins with the parameter field.
+// content; the name begins with `field`.
 func (s *Schema) Check(field string, content json.RawMessage) error {
 	value, err := Parse(content)
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// graph contains all schemas to which a compiled schema refers, directly or indirectly.
+// graph contains a compiled schema, and all schemas to which it refers, directly or indirectly.
 type graph struct {
 	nodes []*jsonschema.Schema
 	// compared is the cost in steps of comparing a value with the enum and const of a schema.
@@ -68,7 +68,7 @@ func (g *graph) note(s *jsonschema.Schema) {
 	g.unevaluated = g.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
 }
 
-// inPlace returns the subschemas of s that apply to the same value as s, not to a part of it.
+// inPlace returns the subschemas of s that apply to the same value as s itself.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := some(s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema)
 	if s.DynamicRef != nil {
@@ -120,8 +120,8 @@ func some(all ...*jsonschema.Schema) []*jsonschema.Schema {
 	return there
 }
 
-// check returns an error if the number of steps to validate a value has no bound, or if it exceeds
-// the limit even for the smallest value.
+// check returns an error if the number of steps of a validation has no bound, or if even the
+// smallest value needs more steps than the limit.
 func (g *graph) check() error {
 	for _, s := range g.nodes {
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
@@ -137,12 +137,12 @@ func (g *graph) check() error {
 	return nil
 }
 
-// expansion counts, once for each schema, the schemas that apply to one value.
+// expansion counts, for each schema, the schemas that apply to the same value.
 type expansion struct {
 	done map[*jsonschema.Schema]reach
 }
 
-// reach describes a schema and all schemas that apply to a value because this one does: their
+// reach describes a schema together with all schemas that then apply to the same value: their
 // number, and the length of their longest chain. A zero reach means that the count is in progress.
 type reach struct{ schemas, chain int }
 
@@ -180,7 +180,7 @@ func (r reach) check() error {
 	return nil
 }
 
-// replaceCostly replaces expensive checks of the library with checks of bounded cost.
+// replaceCostly replaces those checks of the library whose cost is not bounded.
 func (g *graph) replaceCostly() {
 	for _, s := range g.nodes {
 		if s.Format != nil && s.Format.Name == "regex" {

@@ -8,24 +8,24 @@ const (
 	MaxBytes = 64 << 10
 	// MaxDepth is the maximum nesting depth of a schema's text.
 	MaxDepth = 64
-	// MaxNodes is the maximum number of objects and booleans in a schema's text, each of which may
+	// MaxNodes is the maximum number of objects and booleans in a schema's text. Each of them may
 	// be a schema.
 	MaxNodes = 4096
 	// MaxAnchors is the maximum number of $id, $anchor and $dynamicAnchor members.
 	MaxAnchors = 64
-	// MaxRefs is the maximum number of $ref members that refer neither to the root nor to an entry
-	// of its definitions.
+	// MaxRefs is the maximum number of $ref members that refer to neither the root nor one of its
+	// definitions.
 	MaxRefs = 256
-	// MaxExpanded is the maximum number of schemas that apply to one value, with every $ref
-	// followed at each occurrence.
+	// MaxExpanded is the maximum number of schemas that apply to one value. A schema counts once
+	// for each $ref that leads to it.
 	MaxExpanded = 1024
 	// MaxChain is the maximum length of a chain of schemas that apply to one value, such as a chain
 	// of $ref.
 	MaxChain = 64
 	// MaxPattern is the maximum length of a regular expression in bytes.
 	MaxPattern = 512
-	// MaxPatternSteps is the maximum number of instructions of a schema's compiled regular
-	// expressions. {1,1000} compiles one character to a thousand instructions.
+	// MaxPatternSteps is the maximum number of instructions of all compiled regular expressions of
+	// a schema. For example, a character with {1,1000} is compiled to a thousand instructions.
 	MaxPatternSteps = 16 << 10
 	// MaxNumber is the maximum number of digits of a number, and the maximum absolute value of an
 	// exponent.
@@ -46,7 +46,7 @@ const (
 // LimitError names the limit that a schema or a value exceeds.
 type LimitError struct {
 	What string
-	// Got is the size of the schema or the value, and Max is the limit. Got is 0 if counting
+	// Got is the size of the schema or the value, and Max is the limit. Got is 0 if the count
 	// stopped at the limit.
 	Got, Max int
 }

@@ -39,8 +39,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return made, nil
 }
 
-// compilePattern compiles a regular expression. The parameter room is the maximum number of
-// instructions.
+// compilePattern compiles a regular expression. `room` is its maximum number of instructions.
 func compilePattern(text string, room int) (*pattern, error) {
 	if len(text) > MaxPattern {
 		return nil, &LimitError{What: "bytes in a regular expression", Got: len(text), Max: MaxPattern}

@@ -1,8 +1,7 @@
-// Package schema compiles JSON Schemas from untrusted authors and validates values. It limits the
-// cost in advance, because a running validation cannot be stopped.
-//
-// Compile refuses a schema over a limit. Validate first computes the maximum number of steps, and
-// refuses a value that would need more than MaxSteps. Therefore neither needs a deadline.
+// Package schema compiles JSON Schemas from untrusted authors, and validates values. Because a
+// running validation cannot be stopped, its cost is limited in advance: Compile refuses a schema
+// over a limit. Validate first computes the maximum number of steps, and refuses a value that would
+// need more than MaxSteps.
 package schema
 
 import (
@@ -59,8 +58,8 @@ func compile(doc any, p *patterns) (*jsonschema.Schema, error) {
 	return compiler.Compile(url)
 }
 
-// noLoader refuses to load documents, so that a schema cannot read files or URLs. The library
-// contains the drafts of JSON Schema and does not load them.
+// noLoader refuses to load documents, so that a schema cannot read files or URLs. The drafts of
+// JSON Schema are part of the library, which does not load them.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
@@ -76,8 +75,8 @@ func (s *Schema) Validate(value any) error {
 	return s.compiled.Validate(value)
 }
 
-// Steps returns an upper bound of the number of steps of Validate for a value. It stops counting
-// soon after MaxSteps.
+// Steps returns an upper bound of the number of steps that Validate needs for a value. It stops
+// counting soon after MaxSteps.
 func (s *Schema) Steps(value any) int {
 	c := counter{graph: s.graph}
 	c.visit(s.compiled, value, 0)

@@ -99,8 +99,8 @@ func TestOrdinarySchemasAreTaken(t *testing.T) {
 	}
 }
 
-// TestAValueThatTakesTooManyStepsIsRefused checks that a schema is accepted although its cost
-// depends on the value, and that an expensive value is refused.
+// TestAValueThatTakesTooManyStepsIsRefused checks schemas whose cost depends on the value. The
+// schemas are accepted, and expensive values are refused.
 func TestAValueThatTakesTooManyStepsIsRefused(t *testing.T) {
 	spread := `{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`
 	for name, c := range map[string]struct{ schema, value string }{
@@ -151,8 +151,8 @@ func TestAValueOutOfShapeIsRefused(t *testing.T) {
 	}
 }
 
-// TestUniqueItemsComparesByKey checks the results of this package's check of uniqueItems. The
-// library's own check compares every pair of strings with equal hashes.
+// TestUniqueItemsComparesByKey checks the results of this package's check of uniqueItems, which
+// replaces the library's.
 func TestUniqueItemsComparesByKey(t *testing.T) {
 	s, err := Compile(json.RawMessage(`{"uniqueItems":true}`))
 	if err != nil {
@@ -173,8 +173,8 @@ func TestUniqueItemsComparesByKey(t *testing.T) {
 	}
 }
 
-// TestEverySubschemaIsCounted checks that the count visits each field of the library's Schema that
-// contains schemas. It fails if a new version of the library has another such field.
+// TestEverySubschemaIsCounted checks that the count of steps visits each field of the library's
+// Schema that contains schemas. It fails if a new version of the library has another such field.
 func TestEverySubschemaIsCounted(t *testing.T) {
 	schemas := reflect.TypeFor[*jsonschema.Schema]()
 	uncounted := map[string]string{"resource": "the root of the document", "dynamicAnchors": "reached by $dynamicRef alone, which is refused"}
@@ -243,7 +243,7 @@ func holds(t, what reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// visits counts the applications of a schema by the library.
+// visits is a jsonschema.SchemaExt that counts how often the library applies a schema.
 type visits struct{ n int }
 
 func (v *visits) Validate(*jsonschema.ValidatorContext, any) { v.n++ }

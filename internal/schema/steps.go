@@ -8,9 +8,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// counter counts the steps of a validation. It visits at least everything that the validation
-// visits: it takes every branch, although the validation may stop at the first one. The count ends
-// when it exceeds the limit.
+// counter counts the steps of a validation. It takes every branch, although the validation may stop
+// at the first error, so it visits at least everything that the validation visits. It stops
+// counting when the limit is exceeded.
 type counter struct {
 	graph *graph
 	steps int
@@ -124,8 +124,8 @@ func (c *counter) array(s *jsonschema.Schema, items []any, depth int) {
 	}
 }
 
-// itemSchema returns the schema that s applies to the item at index i of an array; nil if s has
-// none for this item.
+// itemSchema returns the schema that s applies to the item at index i of an array; nil if it
+// applies none.
 func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	prefix, rest := s.PrefixItems, s.Items2020
 	switch items := s.Items.(type) {
@@ -141,7 +141,7 @@ func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	return rest
 }
 
-// weigh counts the steps that are needed to read a value with all values nested in it.
+// weigh counts the steps that are needed to read a value and all values nested in it.
 func (c *counter) weigh(value any) {
 	if c.add(1); c.over() {
 		return

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// CheckText checks the limits of a schema that can be checked without compiling it: size, depth,
-// number of nodes, anchors and references, and numbers. A schema that is only passed to a model's
-// provider needs no other check.
+// CheckText checks the limits of a schema for which it need not be compiled: size, depth, number of
+// nodes, anchors and references, and numbers. A schema that is only passed to a model's provider
+// needs no other check.
 func CheckText(raw json.RawMessage) error {
 	if len(raw) > MaxBytes {
 		return &LimitError{What: "bytes", Got: len(raw), Max: MaxBytes}
@@ -25,7 +25,7 @@ type shape struct {
 	depth, nodes, anchors, refs int
 }
 
-// checkShape checks the limits of a JSON value token by token. The memory that it needs depends
+// checkShape checks a JSON value against limits, token by token. The memory that it needs depends
 // only on the depth.
 func checkShape(raw json.RawMessage, max shape) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -53,9 +53,9 @@ type shapeReader struct {
 	tokens int
 	nodes  int
 
-	// oldAnchors and oldRefs count the members that count as anchors and references only in drafts
-	// before 2019-09. The two kinds are counted separately, because the member $schema, which names
-	// the draft, may come last.
+	// oldAnchors and oldRefs count members that are anchors and references only in drafts before
+	// 2019-09. They have separate counters, because the member $schema, which names the draft, may
+	// come last.
 	anchors, oldAnchors int
 	refs, oldRefs       int
 	old                 bool // some $schema names a draft before 2019-09
@@ -114,8 +114,8 @@ func (s *shapeReader) value(token json.Token) error {
 	return nil
 }
 
-// keyword processes a member with a text as its value. It counts anchors and references, and
-// records whether $schema names an old draft.
+// keyword processes a member whose value is a text. It counts anchors and references, and records
+// whether $schema names an old draft.
 func (s *shapeReader) keyword(value string) {
 	switch s.name {
 	case "$id", "$anchor", "$dynamicAnchor":
@@ -129,9 +129,8 @@ func (s *shapeReader) keyword(value string) {
 	}
 }
 
-// ref counts a reference. A reference to a definition or to the root is not counted, because its
-// target is compiled anyway. For any other reference, the library copies its data about the
-// document.
+// ref counts a reference. References to a definition or to the root are cheap and not counted. For
+// any other reference, the library copies its data about the document.
 func (s *shapeReader) ref(to string) {
 	name, inDefs := strings.CutPrefix(to, "#/$defs/")
 	old, inDefinitions := strings.CutPrefix(to, "#/definitions/")

@@ -12,8 +12,8 @@ import (
 )
 
 // uniqueItems implements the keyword uniqueItems. The library compares all items with equal hashes,
-// and a client can choose items whose hashes are all equal. Here each item is looked up by a unique
-// key, so the cost is linear in the size of the items.
+// and a client can choose items whose hashes are all equal. Here each item is looked up by a key
+// that is unique to its value, so the cost is linear in the size of the items.
 type uniqueItems struct{}
 
 // Validate implements jsonschema.SchemaExt.
@@ -33,9 +33,9 @@ func (uniqueItems) Validate(ctx *jsonschema.ValidatorContext, value any) {
 	}
 }
 
-// appendKey appends a text that is the same for two values if and only if they are equal. Members
-// are sorted by name, and numbers are written as fractions. Texts, arrays and objects begin with
-// their length, because they have no end mark.
+// appendKey appends the key of a value: a text that is the same for equal values only. Members are
+// sorted by name, and numbers are written as fractions. Texts, arrays and objects begin with their
+// length, because they have no end mark.
 func appendKey(to []byte, value any) []byte {
 	switch v := value.(type) {
 	case map[string]any:

@@ -1,5 +1,5 @@
-// Package scope tells libraries whether they are called inside one of the iterations of an
-// agent.Loop. Names of steps and tasks are unique only within one such scope.
+// Package scope tells libraries whether they are called inside an iteration of an agent.Loop. Each
+// iteration is a scope of its own: names of steps and tasks must be unique only within it.
 package scope
 
 import "context"
@@ -7,8 +7,8 @@ import "context"
 // Key is the context key under which a context contains its scope, a string.
 type Key struct{}
 
-// Of returns the scope of a context: "", or a text that differs for each call of the step of an
-// agent.Loop, and is the same when that call runs again.
+// Of returns the scope of a context: a text that is different for each iteration of an agent.Loop,
+// and the same when the iteration runs again. Outside such a loop it is "".
 func Of(ctx context.Context) string {
 	s, _ := ctx.Value(Key{}).(string)
 	return s

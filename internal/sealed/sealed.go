@@ -1,10 +1,10 @@
 // Package sealed encrypts text that a client stores for Perdure and sends back. The client cannot
-// read it, change it, or use it for another org.
+// read or change the text, or use it for another org.
 //
 // A sealed text is encrypted with AES-256-GCM (NIST SP 800-38D). HKDF-SHA-256 (RFC 5869) derives
 // the keys from a secret of the installation, for one org and one purpose. The nonce is a keyed
 // hash of the plain text, as in a synthetic IV (RFC 5297). Equal plain texts therefore have equal
-// sealed texts, so that a stream is the same when it is read a second time.
+// sealed texts, and a stream is the same when it is read a second time.
 package sealed
 
 import (
@@ -21,7 +21,8 @@ import (
 	"strings"
 )
 
-// MaxPlain is the maximum length in bytes of a plain text, and MaxText of a sealed text.
+// MaxPlain is the maximum length of a plain text in bytes. MaxText is the maximum length of a
+// sealed text.
 const (
 	MaxPlain = 4 << 20
 	MaxText  = 6 << 20
@@ -34,7 +35,7 @@ const MinSecret = 32
 const prefix = "prd1."
 
 // ErrForeign is the error of a text that cannot be opened: it was changed or cut, or was sealed by
-// another installation, for another org or for another purpose.
+// another installation, for another org, or for another purpose.
 var ErrForeign = errors.New("it was changed, or not made here for this org")
 
 // Box seals and opens texts for one org and one purpose. It is safe for concurrent use.
@@ -49,8 +50,8 @@ func New(secret []byte, org, purpose string) (*Box, error) {
 	if len(secret) < MinSecret {
 		return nil, errors.New("the secret has under 32 bytes")
 	}
-	// The purpose is a constant without a zero byte. So different pairs of purpose and org have
-	// different texts as hkdf's parameter info.
+	// Different pairs of purpose and org have different texts as the parameter `info` of HKDF,
+	// because the purpose is a constant without a zero byte.
 	keys, err := hkdf.Key(sha256.New, secret, nil, "perdure sealed\x00"+purpose+"\x00"+org, 64)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func New(secret []byte, org, purpose string) (*Box, error) {
 	return &Box{aead: aead, nonceKey: keys[32:]}, err
 }
 
-// Seal returns the sealed text of plain, or "" if plain is longer than MaxPlain.
+// Seal returns the sealed text for a plain text; "" if the plain text is longer than MaxPlain.
 func (b *Box) Seal(plain []byte) string {
 	if len(plain) > MaxPlain {
 		return ""
@@ -92,7 +93,7 @@ func (b *Box) Open(text string) ([]byte, error) {
 	return unpack(packed)
 }
 
-// pack compresses plain, because it is mostly natural language and is sent in each turn of a
+// pack compresses a plain text, which is mostly natural language and is sent in each turn of a
 // conversation.
 func pack(plain []byte) []byte {
 	var out bytes.Buffer

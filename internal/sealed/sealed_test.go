@@ -21,8 +21,8 @@ func box(t *testing.T, secret []byte, org, purpose string) *sealed.Box {
 	return b
 }
 
-// TestSealedComesBack checks that a sealed text can be opened, that sealing the same text again has
-// the same result, and that a text over MaxPlain is not sealed.
+// TestSealedComesBack checks that a sealed text can be opened, and that sealing the same text again
+// has the same result. A text over MaxPlain is not sealed.
 func TestSealedComesBack(t *testing.T) {
 	b := box(t, secret, "o", "p")
 	large := bytes.Repeat([]byte("a line of a thought\n"), sealed.MaxPlain/20)

@@ -11,27 +11,27 @@ import (
 )
 
 // Reads lets concurrent calls for the same key share one read of the store. Each call returns the
-// result of a read that begins after the call. So the result contains everything that was committed
+// result of a read that begins after the call, so the result contains everything that was committed
 // before the call.
 //
 // Each key has at most two reads: one that runs, and one that begins after it and serves all calls
-// made meanwhile. The zero value is ready to use.
+// made in the meantime. The zero value is ready to use.
 type Reads[K comparable, V any] struct {
 	mu      sync.Mutex
 	running map[K]*oneRead[V]
 	waiting map[K]*oneRead[V] // reads that have not begun
 }
 
-// oneRead is one read. Its value and err may be read after done is closed.
+// oneRead is one read. Its fields `value` and `err` may be read after the channel `done` is closed.
 type oneRead[V any] struct {
 	done  chan struct{}
 	value V
 	err   error
 }
 
-// Get returns the result of read, or of the read of a concurrent call with the same key. The
-// context of read has the values of its caller's context but does not end with it, because other
-// callers may wait for the same read. If ctx ends before the read, Get returns the error of ctx.
+// Get returns the result of the function `read`, or of the read of a concurrent call with the same
+// key. If ctx ends before that, Get returns the error of ctx. The read itself continues, because
+// other calls may share it: its context has the values of ctx but does not end with ctx.
 func (s *Reads[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	r := s.join(key, func() (V, error) { return read(context.WithoutCancel(ctx)) })
 	defer fair.Wait(ctx)()
@@ -60,8 +60,8 @@ func (s *Reads[K, V]) join(key K, read func() (V, error)) *oneRead[V] {
 	return r
 }
 
-// run waits until the read before has ended. That is the running read of the key; nil if there is
-// none. Then run calls the function read and stores the result in r.
+// run waits until the running read of the key (`before`; nil if there is none) has ended. Then it
+// calls the function `read` and stores the result in r.
 func (s *Reads[K, V]) run(key K, r, before *oneRead[V], read func() (V, error)) {
 	if before != nil {
 		<-before.done
@@ -79,9 +79,9 @@ func (s *Reads[K, V]) run(key K, r, before *oneRead[V], read func() (V, error)) 
 	close(r.done)
 }
 
-// recovered calls read, and returns an error with the code internal if read panics. Otherwise a
-// panic in the goroutine of a shared read would end the whole process. The stack is in the error's
-// cause, which clients do not receive.
+// recovered calls the function `read`. If it panics, recovered returns an error with the code
+// internal; the panic would otherwise end the whole process. The stack is in the error's cause,
+// which clients do not receive.
 func recovered[V any](read func() (V, error)) (value V, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

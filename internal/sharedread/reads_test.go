@@ -29,7 +29,7 @@ func (h *heldReads) one(ctx context.Context) (int, error) {
 	})
 }
 
-// callers calls h.one from n goroutines. The returned function got waits for these calls and returns
+// callers calls h.one from n goroutines. The returned function waits for these calls and returns
 // their results.
 func (h *heldReads) callers(t *testing.T, n int) (got func() []int) {
 	var all sync.WaitGroup
@@ -55,8 +55,8 @@ func wantEach(t *testing.T, got []int, want int) {
 	}
 }
 
-// TestASharedReadBeginsAfterItsCallers checks that calls made during a read do not get its result,
-// but share one read that begins after it.
+// TestASharedReadBeginsAfterItsCallers checks calls that are made during a read. They do not get
+// its result, but share one read that begins after it.
 func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}
@@ -81,8 +81,8 @@ func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
 	})
 }
 
-// TestASharedReadThatFails checks that an error of a read is returned to all callers that share the
-// read, but not to callers that come after the read.
+// TestASharedReadThatFails checks that all callers that share a failed read get its error. Callers
+// that come later do not.
 func TestASharedReadThatFails(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}
@@ -136,7 +136,7 @@ func TestASharedReadThatPanics(t *testing.T) {
 }
 
 // TestACallerThatEndsLeavesTheRead checks that a call returns when its context ends, while its read
-// continues. Calls after that wait for the end of that read and then share the next one.
+// continues. Later calls wait for the end of this read, and then share the next one.
 func TestACallerThatEndsLeavesTheRead(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}

@@ -67,8 +67,8 @@ func (c *conn) open(path string) error {
 	return c.keepLog()
 }
 
-// keepLog prevents the checkpoint that SQLite runs when the last connection is closed. Otherwise,
-// after a failed Settle, that checkpoint could use a log that is not durable.
+// keepLog prevents the checkpoint that SQLite runs when the last connection is closed. After a
+// failed Settle, the log may not be durable, and must not be used for a checkpoint.
 func (c *conn) keepLog() error {
 	args := libc.NewVaList(int32(1), uintptr(0))
 	defer libc.Xfree(c.tls, args)
@@ -84,8 +84,7 @@ func (c *conn) close() (err error) {
 	return err
 }
 
-// place returns an address in the connection's C memory, after the buffer. SQLite can store a
-// number there.
+// place returns the address of the space for one number in the connection's C memory.
 func (c *conn) place() uintptr { return c.memory + pieceSize }
 
 // at converts an address outside of Go's memory to a pointer.
@@ -173,8 +172,8 @@ func (c *conn) size(file uintptr) (int64, error) {
 	return *(*int64)(at(c.place())), c.failed(code)
 }
 
-// rewrite rewrites the whole content of a file in place, and syncs it. So the kernel also writes
-// those pages that it wrongly considers clean.
+// rewrite rewrites the whole content of a file in place, and syncs the file. The kernel then also
+// writes those pages that it wrongly considers clean.
 func (c *conn) rewrite(file uintptr, size int64) error {
 	for offset := int64(0); offset < size; offset += pieceSize {
 		n := int32(min(pieceSize, size-offset))

@@ -2,9 +2,9 @@
 // before anything is written.
 //
 // When an fsync fails, the kernel may mark the pages that it could not write as clean. They can
-// still be read until the machine loses power, and no later fsync writes them. SQLite recovers its
-// log from those pages, treats their content as committed, and appends. After a power failure the
-// log ends where the lost pages begin, and everything that was appended after them is lost.
+// still be read until the machine loses power, and no later fsync writes them. SQLite treats the
+// content of such pages in its log as committed, and appends to the log. After a power failure the
+// log ends where these pages begin, and everything after them is lost.
 package sqlitelog
 
 import (
@@ -13,17 +13,16 @@ import (
 	"path/filepath"
 )
 
-// Settle rewrites the write-ahead log of the database at path in place, and syncs the log. Then it
+// Settle rewrites the write-ahead log of the database at path in place, and syncs it. Then it
 // copies the log's pages into the database (a checkpoint) and empties the log. No other process may
-// write to the database. Settle does not change a database without a log, except for one that was
-// just created.
+// write to the database. Without a log, Settle changes only a database that was just created.
 //
 // The log is rewritten first, because a checkpoint is safe only if the whole log is durable.
 // Otherwise a power failure after the checkpoint could leave a file with the newest pages and a log
-// with older ones, and SQLite reads the pages of the log.
+// with older ones, from which SQLite would read.
 //
-// The error contains SQLite's result code (see [Failure]). It is SQLITE_BUSY if another process
-// prevents the log from being emptied.
+// The error contains SQLite's result code (see [Failure]). It is SQLITE_BUSY if the log cannot be
+// emptied because of another process.
 func Settle(path string) error { return settle(path, false) }
 
 // SettleAlone is like Settle, but does not use shared memory, which needs disk space. It fails with
@@ -46,7 +45,7 @@ func settle(path string, alone bool) error {
 const pageSize = 4096
 
 // isNeeded reports whether Settle has anything to do: there is a write-ahead log, or the database
-// file has at most one page, as after a failed start. In all other cases the file is durable.
+// file has at most one page, as after a failed start.
 func isNeeded(path string) (bool, error) {
 	main, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -59,8 +58,8 @@ func isNeeded(path string) (bool, error) {
 	return log > 0 || (main.Size() > 0 && main.Size() <= pageSize), err
 }
 
-// LogSize returns the size of the log file of the database at path; 0 if there is none. If path is
-// a symbolic link, the log is next to its target.
+// LogSize returns the size of the write-ahead log of the database at path; 0 if there is none. If
+// path is a symbolic link, the log is next to the target of the link.
 func LogSize(path string) (int64, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -93,8 +92,8 @@ func (c *conn) settle(alone bool) error {
 	return nil
 }
 
-// rewriteNew rewrites a database of at most one page, because the start that created this page may
-// have failed before the page was durable.
+// rewriteNew rewrites a database of at most one page. The start that created this page may have
+// failed before the page was durable.
 func (c *conn) rewriteNew() error {
 	main, err := c.mainFile()
 	if err != nil {
@@ -119,8 +118,8 @@ func (c *conn) rewriteLog() error {
 	return c.rewrite(log, size)
 }
 
-// syncLog syncs the emptied log. Otherwise a power failure could restore the old log for a file
-// with newer content.
+// syncLog syncs the emptied log. Otherwise a power failure could bring back the old log next to a
+// database with newer content.
 func (c *conn) syncLog() error {
 	log, err := c.logFile()
 	if err != nil || log == 0 {

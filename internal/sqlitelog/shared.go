@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// ProvideShared creates an empty file for the memory that connections to the database at path
-// share. SQLite requires the file even if its memory is not shared. ProvideShared does not open an
+// ProvideShared creates an empty file for the shared memory of the connections to the database at
+// path. SQLite requires the file even if the memory is not shared. ProvideShared does not open an
 // existing file, because closing it would release the locks that this process has on it.
 func ProvideShared(path string) error {
 	real, err := filepath.EvalSymlinks(path)

@@ -23,8 +23,8 @@ func (e *FullError) Error() string {
 // Unwrap returns SQLite's error.
 func (e *FullError) Unwrap() error { return e.err }
 
-// Start calls Settle for the database at path. On a full disk it releases the reserve, which may be
-// nil, and tries again. If the disk is still full, the error is a [*FullError].
+// Start calls Settle for the database at path. On a full disk it releases the disk reserve, if
+// there is one, and tries again. If the disk is still full, the error is a [*FullError].
 func Start(path string, reserve *disk.Reserve) error {
 	if reserve.Low() {
 		reserve.Release()

@@ -9,7 +9,7 @@ import (
 
 type actorKey struct{}
 
-// By returns a copy of ctx that names the actor a: calls with this context are done on behalf of a.
+// By returns a context for calls that are made on behalf of an actor.
 func By(ctx context.Context, a perdure.Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }

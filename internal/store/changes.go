@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Changes are the writes that a command has decided on. The zero value changes nothing.
+// Changes are the writes of a command. The zero value changes nothing.
 type Changes struct {
 	// Answer is the value that Store.Do returns to its caller once the changes are durable.
 	Answer any
@@ -18,10 +18,10 @@ type Changes struct {
 	// Timer replaces the execution's timer; a zero time deletes it.
 	Timer *perdure.Time
 
-	// Entries are new entries of the conversation tree. If an entry repeats a text that is stored
-	// elsewhere, the text is stored only once, with the entry. That applies to closed blocks of the
-	// execution, to the results of the tasks from which the entries were made, and to events of the
-	// same commit. Reads still return the whole texts: see EntryTexts and FindStretch.
+	// Entries are new entries of the conversation tree. If the text of an entry is also in a closed
+	// block of the execution, in the result of the task from which the entry was made, or in an
+	// event of the same commit, the text is stored only once, with the entry. Reads still return
+	// the whole texts: see EntryTexts and FindStretch.
 	Entries    []Entry
 	Checkpoint *perdure.Checkpoint
 	// Tasks are whole rows to insert or replace. If the Input or Result of a task is nil, its stored
@@ -51,21 +51,22 @@ type Changes struct {
 	Blob        *Blob  // row to insert or replace
 	BlobChunk   []byte // bytes to append to Blob at the offset BlobChunkAt
 	BlobChunkAt int64
-	// Withhold lists blobs that commits refer to and whose content is not stored here. A row without
-	// content is created for each of them. An existing blob remains as it is.
+	// Withhold lists blobs to which commits refer and whose contents are not stored here. For each
+	// of them a row without content is created, if it does not exist.
 	Withhold []perdure.BlobRef
-	// Erase lists complete blobs whose content is deleted. Afterwards they are withheld blobs.
+	// Erase lists complete blobs whose contents are deleted. They then are withheld blobs: rows
+	// without content.
 	Erase []uuid.UUID
 	// Stage stores pieces of withheld blobs, in order and without gaps. Readers do not see the
-	// pieces. If Unveil is set, every fully staged blob of the execution becomes complete and
-	// readable.
+	// pieces. If Unveil is true, every blob of the execution of which all pieces are stored becomes
+	// complete and readable.
 	Stage  []Staged
 	Unveil bool
-	// EraseSignals deletes the values of all signals of the execution. In a LOCAL execution,
-	// ConsumeTaken already deletes the values of consumed signals.
+	// EraseSignals deletes the values of all signals of the execution. ConsumeTaken deletes only
+	// those of consumed signals, if the execution is LOCAL.
 	EraseSignals bool
-	// EraseAnswers is set if texts in the stored rows of Questions are removed by this change. These
-	// texts are then soon erased from the disk, too.
+	// EraseAnswers is set if this change removes texts from the stored rows of Questions. The store
+	// then soon erases these texts from the disk.
 	EraseAnswers bool
 	// SweepBlobs deletes those blobs of the execution whose upload began more than LooseBlobAge ago
 	// and to which no commit refers.
@@ -78,8 +79,8 @@ type Changes struct {
 	// Texts is the text index to write for a block of executions: see TextBlock.
 	Texts *TextBlock
 
-	// Responses are the responses to new inputs. Join lists responses whose input was taken up by
-	// another response. HideResponse is the id of a response to hide: see Response.Hidden.
+	// Responses are new responses. Join lists responses whose input another response has taken.
+	// HideResponse is the id of a response to hide: see Response.Hidden.
 	Responses    []Response
 	Join         []Join
 	HideResponse string
@@ -87,14 +88,14 @@ type Changes struct {
 	// EndResponse sets the history of a response. It can be set only once per response.
 	EndResponse *ResponseEnd
 
-	// Retention replaces the retention policy of the command's Org. Retain is the policy of the
-	// definition from which a new execution is started.
+	// Retention replaces the retention policy of the command's Org. Retain is the retention policy
+	// of the definition from which a new execution was started.
 	Retention *perdure.Retention
 	Retain    *perdure.Retention
 
 	Definition *perdure.Definition // row to insert or replace
-	// DeleteDefinition is the id of a definition to delete. Executions keep their copies of it, and
-	// their references to it become null.
+	// DeleteDefinition is the id of a definition to delete. Executions keep their copies of the
+	// definition, and their references to it become null.
 	DeleteDefinition *uuid.UUID
 	Idempotency      *Idempotency
 	// Key is the row of an API key, to be inserted or replaced. Revoking a key deletes its sessions.
@@ -110,8 +111,8 @@ type Changes struct {
 	Audit         *perdure.AuditRecord // appended to the audit log
 	Kinds         []Kind               // kinds that a worker registers; each has its org
 	Stream        *StreamChange
-	// DropStreams is the approximate number of rows of deleted streams that are deleted.
-	// SweepReader.DeadStreams reports whether such rows remain.
+	// DropStreams is the approximate number of rows of deleted streams to delete.
+	// SweepReader.DeadStreams reports whether more such rows exist.
 	DropStreams int
 
 	// Webhook is a row to insert or replace. If its DeletedAt is set, the webhook and its deliveries
@@ -121,16 +122,16 @@ type Changes struct {
 	Deliveries []*perdure.Delivery
 	// Deaden is the id of a webhook. The status of all its pending deliveries becomes dead.
 	Deaden *uuid.UUID
-	// ReturnDeliveries selects all pending deliveries that have an unexpired lease, and makes them
-	// due at once.
+	// ReturnDeliveries makes all pending deliveries that have an unexpired lease due at once.
 	ReturnDeliveries bool
 	// SweepDeliveries is the maximum number of deliveries that are deleted: those of deleted
 	// webhooks, and those whose RemoveAt has passed.
 	SweepDeliveries int
 
 	// Workers are rows to insert or replace. SeenWorkers are workers of the command's org that were
-	// seen at the time of the commit; ids without a row are ignored. ForgetWorkers deletes the org's
-	// workers that were last seen before this time. All three require that Needs.Workers is set.
+	// seen at the time of the commit; ids without a row are ignored. ForgetWorkers deletes the
+	// org's workers that were last seen before this time. These three fields require that
+	// Needs.Workers is set.
 	Workers       []*perdure.WorkerInfo
 	SeenWorkers   []uuid.UUID
 	ForgetWorkers *perdure.Time
@@ -160,7 +161,7 @@ type Staged struct {
 	Content []byte
 }
 
-// Entry is a new entry. Open contains the ids of the tool calls that have no result yet at this
+// Entry is a new entry. Open contains the ids of the tool calls that have no result yet after this
 // entry. Covers is the range of entries that a compaction replaces; it is nil for other entries.
 type Entry struct {
 	perdure.Entry

@@ -8,14 +8,14 @@ import (
 )
 
 // Conversation is the row of a conversation of the Responses endpoint. It belongs to an org. Its
-// messages are stored in its executions. Items that a client added since the last response are
-// pending: the next response's input begins with them.
+// messages are stored in its executions. Items that a client has added since the last response
+// began are pending: the input of the next response begins with them.
 type Conversation struct {
 	ID    string
 	Org   string
 	KeyID *uuid.UUID // the key that created the conversation
-	// Response is the id that the next response of the conversation will have. Whenever a response
-	// begins, Response is replaced by a new id.
+	// Response is the id that the next response of the conversation will have. When that response
+	// begins, Response gets a new id.
 	Response string
 	// Items is the number of pending items. Bytes is the size of the pending items and the
 	// metadata.
@@ -31,11 +31,9 @@ type Conversation struct {
 
 // ConversationChange is the change that a command makes to a conversation.
 type ConversationChange struct {
-	// Row is the conversation's row, to be inserted or replaced. Its counts are the counts after the
-	// change.
+	// Row is the conversation's row after the change, to be inserted or replaced.
 	Row Conversation
-	// Take deletes all pending items that exist before the change. Items in Add are appended to the
-	// pending items that remain.
+	// Take deletes the pending items. Add contains new pending items, which are added after that.
 	Take bool
 	Add  []json.RawMessage
 	// Execution is the id of the execution that becomes the conversation's newest one.
@@ -46,9 +44,9 @@ type ConversationChange struct {
 
 // ResponseQuery selects responses of an execution by the positions of their inputs.
 type ResponseQuery struct {
-	// After is an exclusive bound for the positions of the responses' inputs. The responses have
-	// greater positions, or with Newest, smaller ones. If After is 0, the query starts at the first
-	// response, or with Newest, at the last one.
+	// After is an exclusive bound for the positions of the responses' inputs: the responses have
+	// greater positions or, if Newest is set, smaller ones. If After is 0, the query starts at the
+	// first response or, if Newest is set, at the last one.
 	After int64
 	// Newest orders the result by position with the newest response first.
 	Newest bool

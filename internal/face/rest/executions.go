@@ -76,7 +76,8 @@ func (s *server) executionRoutes() {
 	s.contentRoute()
 }
 
-// alsoUnchanged is an option that documents the response for an execution that has already ended.
+// alsoUnchanged adds to an operation's document the response 200, for an execution that has already
+// ended.
 func alsoUnchanged(op *operation.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "It has ended already and stays as it is",
@@ -208,8 +209,8 @@ func (s *server) signal(ctx context.Context, in *signalInput) (*operation.Body[e
 	return operation.BodyOf(reply), nil
 }
 
-// idOf parses the id of a part of an execution in a path. The text what is the kind of the part,
-// for the error.
+// idOf parses the id of a part of an execution, such as a task. The parameter `what` names the kind
+// of the part in the error.
 func idOf(execution uuid.UUID, what, text string) (uuid.UUID, error) {
 	id, err := front.ParseID(what, text)
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestAWaitForInspectionsEndsWithItsRequest checks that only a few requests may load the
-// conversation of a model call at the same time. A request that waits for its turn ends when its
-// client disconnects.
+// TestAWaitForInspectionsEndsWithItsRequest checks a request that has to wait before it loads the
+// conversation of a model call. The wait ends when the client disconnects.
 func TestAWaitForInspectionsEndsWithItsRequest(t *testing.T) {
 	s := &server{inspections: make(chan struct{}, 1)}
 	over, err := s.inspect(t.Context())

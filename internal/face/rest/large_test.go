@@ -20,9 +20,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// countingStore is a store that counts reads that load whole contents, except those of its lazy
-// reader. It also counts reads of a blob that ask for more than 256 KiB at once. If seen is set,
-// reads of a large blob block after the first chunks until seen is closed.
+// countingStore is a store that counts reads that load whole contents (the field `whole`), and
+// reads of a blob with a buffer of more than 256 KiB (the field `greedy`). If the channel `seen` is
+// not nil, reads of a blob block after the first chunks until that channel is closed.
 type countingStore struct {
 	store.Store
 	whole, greedy atomic.Int64
@@ -92,7 +92,7 @@ func (s *countingBlob) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// text returns JSON of that many bytes. Different marks lead to different texts.
+// text returns a JSON string of that many bytes, which begins with the mark.
 func text(mark string, bytes int) json.RawMessage {
 	return json.RawMessage(`"` + mark + strings.Repeat("x", bytes-2-len(mark)) + `"`)
 }
@@ -143,14 +143,14 @@ func (h *largeExecution) add(c *perdure.Commit, content json.RawMessage) uuid.UU
 	return e.ID
 }
 
-// body returns the content of an entry of that many bytes.
+// body returns the content of a message entry, with a length of that many bytes.
 func body(mark string, bytes int) json.RawMessage {
 	const around = `{"parts":[{"type":"text","text":}]}`
 	return json.RawMessage(`{"parts":[{"type":"text","text":` + string(text(mark, bytes-len(around))) + `}]}`)
 }
 
-// left checks that m lacks the content of the member with the given name because of its size, and
-// that the content can be fetched by its hash.
+// left checks that in the object m, the length and the hash stand in place of the content of the
+// named member, and that the content can be fetched by that hash.
 func (h *largeExecution) left(what string, m map[string]any, name string, content []byte) {
 	h.T.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
@@ -190,8 +190,7 @@ func (h *largeExecution) one(rest string) map[string]any {
 
 // TestLargeContentsAreLeftOut checks that contents over 256 KiB are replaced by their length and
 // hash, except in the responses for one entry and for one content. A content of 256 KiB is
-// included. The server may load whole contents in one read of the store (when the execution
-// starts), and then reads large contents only in pieces.
+// included. While the server answers these requests, it reads large contents only in pieces.
 func TestLargeContentsAreLeftOut(t *testing.T) {
 	const large = 1 << 20
 	input := `{"n":1,"pad":` + string(text("in", large)) + `}`

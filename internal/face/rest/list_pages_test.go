@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestPagesOfListsAreBounded checks that lists have 50 items per page by default, and their pages
-// joined equal one large page. Executions are ordered newest first, other lists oldest first.
-// Invalid cursors are refused.
+// TestPagesOfListsAreBounded checks that lists have 50 items per page by default, and that all
+// pages together contain the same items as one large page. Executions are ordered newest first,
+// other lists oldest first. Invalid cursors are refused.
 func TestPagesOfListsAreBounded(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -101,8 +101,8 @@ func TestEnumsAreTakenInAnyCase(t *testing.T) {
 	}
 }
 
-// TestBodiesOfOtherTypes checks that a JSON body is accepted with a content type for JSON or one that
-// tools send by default, and refused with others. Bodies that are not JSON objects, or have unknown
+// TestBodiesOfOtherTypes checks which content types a JSON body may have: one for JSON, or one that
+// tools send by default. Other types are refused. Bodies that are not JSON objects, or have unknown
 // members, are refused.
 func TestBodiesOfOtherTypes(t *testing.T) {
 	h := open(t)
@@ -139,8 +139,8 @@ func TestBodiesOfOtherTypes(t *testing.T) {
 	}
 }
 
-// TestCancelOfEachStatus checks that a cancelled execution that runs is CANCELLING until its worker
-// ends it, and one that waits is CANCELLED at once. Cancelling an ended execution changes nothing.
+// TestCancelOfEachStatus checks the status after a cancel. A running execution is CANCELLING until
+// its worker ends it; a waiting execution is CANCELLED at once; an ended execution stays unchanged.
 func TestCancelOfEachStatus(t *testing.T) {
 	h := open(t)
 	running := h.Start("")

@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// workerContents are the contents that the worker stores. The test acts as the worker.
+// workerContents are the contents that the worker of a LOCAL execution stores. The test acts as the
+// worker.
 type workerContents struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[perdure.Hash][]byte
@@ -146,8 +147,8 @@ func (l *localExecution) get(rest string) []map[string]any {
 	return all
 }
 
-// withheld checks that the member of m with the given name has the value "worker", and that m has
-// the length and the hash of the content.
+// withheld checks that in the object m, the named member has the value "worker" instead of the
+// content, and that m has the content's length and hash.
 func (l *localExecution) withheld(what string, m map[string]any, name string, content []byte) {
 	l.T.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
@@ -165,8 +166,8 @@ func (l *localExecution) whole(what string, m map[string]any, name, content stri
 	}
 }
 
-// TestLocalIsReadThroughItsWorker checks that while the worker of a LOCAL execution is
-// disconnected, its contents are replaced by their lengths and hashes. While the worker is
+// TestLocalIsReadThroughItsWorker checks the contents in responses about a LOCAL execution. While
+// its worker is disconnected, they are replaced by their lengths and hashes. While the worker is
 // connected, contents up to 256 KiB are returned. Content that does not match its hash is an error.
 func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	l := newLocal(t)
@@ -208,8 +209,8 @@ func TestLocalIsReadThroughItsWorker(t *testing.T) {
 }
 
 // TestContentByItsHash checks that contents of a LOCAL execution can be fetched by their hashes
-// while the worker is connected. Otherwise the error names the worker. Content that does not match
-// its hash is an error.
+// while the worker is connected. While the worker is disconnected, the error names the worker.
+// Content that does not match its hash is an error.
 func TestContentByItsHash(t *testing.T) {
 	l := newLocal(t)
 	at := func(content []byte) string {

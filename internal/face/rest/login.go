@@ -19,8 +19,8 @@ type loginInput struct {
 	}
 }
 
-// loginReply is the body of the response to a sign-in. It describes the key, and contains the
-// page's half of the session.
+// loginReply is the body of the response to a sign-in. It describes the key, and contains one of
+// the two secrets of the session: the page sends it in a header. The other secret is in the cookie.
 type loginReply struct {
 	Org       string          `json:"org"`
 	Role      perdure.KeyRole `json:"role"`
@@ -72,8 +72,9 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 	}, nil
 }
 
-// logout ends the session whose two halves the browser has sent. If one half is missing, the
-// session continues. In both cases, the browser deletes its cookie.
+// logout ends the session whose two secrets (one in a header, one in the cookie) the browser has
+// sent. If one secret is missing, the session continues. In both cases, the browser deletes its
+// cookie.
 func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) {
 	b := front.BrowserOf(ctx)
 	if err := s.SignOut(ctx, b); err != nil {

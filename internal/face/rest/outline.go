@@ -81,8 +81,8 @@ func outlineOf(x *perdure.Execution, o store.Outline) {
 }
 
 // turnOf sets the reason why the newest response of a conversation has ended, if the conversation
-// waits for its user. For a run that works it sets nothing: its newest checkpoint can be of an
-// earlier response.
+// waits for its user. While the agent works, turnOf sets nothing, because the newest checkpoint can
+// be of an earlier response.
 func turnOf(x *perdure.Execution, state json.RawMessage) {
 	if x.Kind != perdure.ReactKind || x.WaitReason != perdure.WaitKindSignal.String() {
 		return

@@ -63,7 +63,7 @@ func TestListHasTitleAndUsage(t *testing.T) {
 }
 
 // TestListHasFailedTurn checks that a list shows why the newest response of a conversation has
-// ended, only while it waits for its user.
+// ended. The reason is shown only while the conversation waits for its user.
 func TestListHasFailedTurn(t *testing.T) {
 	h := facetest.Open(t)
 	h.Start("")

@@ -18,8 +18,8 @@ type reader interface {
 	AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error)
 }
 
-// read returns a reader that does not load contents that are stored in blobs. Small ones are loaded
-// when they are shown. The server never loads a large content as a whole.
+// read returns a reader that does not load contents that are stored in blobs. The operations load
+// such a content when they return it: a small one as a whole, a large one in pieces.
 func (s *server) read() reader { return s.Engine.Read().Lazy() }
 
 // readWhole returns a reader that also loads contents that are stored in blobs.

@@ -44,7 +44,7 @@ func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
 }
 
 // TestToolsThatAProviderRefusesAreRefused checks that invalid tools are refused at a start, and
-// when a definition is created or replaced. The error names their index.
+// when a definition is created or replaced. The error names the index of the invalid tool.
 func TestToolsThatAProviderRefusesAreRefused(t *testing.T) {
 	h := facetest.Open(t)
 	var d perdure.Definition

@@ -79,8 +79,9 @@ func TestPrune(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, "/events"), "").Problem(404, perdure.NotFound, "")
 }
 
-// TestAPrunedLogResetsItsReaders checks that a page of a pruned log, requested with an older
-// cursor, has a reset and the remaining events. The entries remain.
+// TestAPrunedLogResetsItsReaders checks that if a client requests a page with a cursor from before
+// the log was pruned, the page has a reset and the remaining events. The execution's entries
+// remain.
 func TestAPrunedLogResetsItsReaders(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -141,8 +142,8 @@ func TestASignalMayNameUploadedContent(t *testing.T) {
 	h.Call("PUT", h.Path(x.ID, "/content"), "1", "Authorization", "Bearer "+h.WorkerKey).Problem(403, perdure.PermissionDenied, "")
 }
 
-// TestContentOverTheLimitIsRefusedAtOnce checks that content over the payload limit is refused by
-// its length, before the body is read. The error names the length and the limit.
+// TestContentOverTheLimitIsRefusedAtOnce checks that content over the payload limit is refused
+// because of its Content-Length, before the body is read. The error names the length and the limit.
 func TestContentOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -24,8 +24,8 @@ type Config struct {
 type server struct {
 	*operation.API
 	Config
-	// inspections is a semaphore: it contains an element for each model call whose conversation is in
-	// memory.
+	// inspections is a semaphore that limits how many model calls have their conversations in
+	// memory: it contains one element for each.
 	inspections chan struct{}
 }
 

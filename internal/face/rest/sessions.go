@@ -17,9 +17,9 @@ func (s *server) sessionRoutes() {
 	operation.On(g, http.MethodDelete, "/sessions/{id}", "revokeSession", "End a session; it stops within 5 s, open streams too", s.revokeSession)
 }
 
-// sees reports whether the caller c may see a session of the caller's org. A client's key sees
-// only its own sessions. An admin's key sees all sessions except those of operators. An operator sees
-// all sessions.
+// sees reports whether a caller may see a session of the caller's org. A client's key sees only its
+// own sessions. An admin's key sees all sessions except those of operators. An operator sees all
+// sessions.
 func sees(c front.Caller, session *perdure.Session) bool {
 	switch {
 	case c.Operator:

@@ -72,8 +72,9 @@ func TestKindsAreRememberedByOrg(t *testing.T) {
 	h.Restarted().Call("POST", "/agent-executions", `{"kind":"count","input":{"n":1}}`).Want(201, nil)
 }
 
-// TestDefinitionsAreMergedMemberByMember checks that a start with a definition merges config member
-// by member. Any other given member replaces the member of the definition.
+// TestDefinitionsAreMergedMemberByMember checks a start with a definition. The member config of the
+// start is merged with that of the definition, member by member. Any other member of the start
+// replaces the definition's member.
 func TestDefinitionsAreMergedMemberByMember(t *testing.T) {
 	h := open(t)
 	d := h.Call("POST", "/agent-definitions", `{"name":"d","systemPrompt":"s",`+models+

@@ -11,9 +11,9 @@ type queuePage struct {
 	NextCursor *string
 }
 
-// TestQueues checks that an admin can pause and resume queues, and that the list of queues shows
-// which are paused. A client may not do so. Invalid requests are refused with the name of the
-// field. Each worker in the list of workers is connected and has queues.
+// TestQueues checks that an admin, but not a client, can pause and resume queues, and that the list
+// of queues shows which are paused. Invalid requests are refused, and the error names the field.
+// Each worker in the list of workers is connected and has queues.
 func TestQueues(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}

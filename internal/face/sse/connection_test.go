@@ -47,7 +47,7 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 }
 
 // TestReaderThatNeverReadsIsCutOff checks that a reader that does not read is disconnected, and
-// reading the received part of the response ends with an error.
+// that the response then ends with an error, not with a clean end.
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	var streams sse.OpenStreams
 	h := open(t, func(c *face.Config) {

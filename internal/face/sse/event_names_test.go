@@ -83,8 +83,8 @@ func TestEventsHaveTheirNames(t *testing.T) {
 }
 
 // TestBlocksArePlacedByOffsetAndEndWithTheirHash checks that the chunks of each block are
-// contiguous and match the length and hash of its block.closed. stdout and stderr are separate
-// blocks, and seqs have no gap.
+// contiguous, and match the length and the hash in the block's event block.closed. stdout and
+// stderr are separate blocks, and seqs have no gap.
 func TestBlocksArePlacedByOffsetAndEndWithTheirHash(t *testing.T) {
 	h := open(t)
 	r := tell(h)
@@ -140,7 +140,7 @@ func TestBlocksArePlacedByOffsetAndEndWithTheirHash(t *testing.T) {
 }
 
 // TestAPieceNeverSplitsACharacter checks that a chunk that begins or ends inside a character is
-// refused, and its text does not appear in the log.
+// refused, and that the text of the refused chunk does not appear in the log.
 func TestAPieceNeverSplitsACharacter(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -163,8 +163,8 @@ func TestAPieceNeverSplitsACharacter(t *testing.T) {
 }
 
 // TestPositionsHaveTheirPrecedence checks a stream whose request names several start positions. The
-// header Last-Event-ID takes precedence over the parameter after, and that parameter over
-// after_seq. A position that does not apply is not parsed, even if it is invalid.
+// header Last-Event-ID takes precedence over the parameter `after`, which takes precedence over
+// after_seq. A position that another one overrides may be invalid.
 func TestPositionsHaveTheirPrecedence(t *testing.T) {
 	h := open(t)
 	r := play(h)

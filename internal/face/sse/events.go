@@ -27,8 +27,8 @@ type eventWriter struct {
 type eventSink interface {
 	// begin sends the headers. If the reader has disconnected, the first write fails.
 	begin()
-	// write sends b at once. It fails if the reader does not receive a piece of b within the
-	// timeout. All pieces together may take longer.
+	// write sends the bytes at once, in pieces. It fails if the reader does not receive a piece
+	// within the timeout. All pieces together may take longer.
 	write(b []byte, timeout time.Duration) error
 }
 
@@ -36,16 +36,15 @@ func (s *server) newEventWriter(to eventSink) *eventWriter {
 	return &eventWriter{to: to, timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
 }
 
-// look returns the interval at which an idle stream checks whether a ping is due: short enough
-// that no ping is noticeably late, and long enough that many idle streams cost little.
+// look returns the interval at which an idle stream checks whether a ping is due.
 func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
 
 // flushAt is the number of buffered bytes at which a stream sends its buffer, even if more events
 // follow at once.
 const flushAt = 16 << 10
 
-// gathering is a pool of buffers (*[]byte), which all streams share. A stream returns its buffer
-// to the pool while it has nothing to write.
+// gathering is a pool of buffers for events. Its elements have the type *[]byte, and all streams
+// share it. A stream returns its buffer to the pool while it has nothing to write.
 var gathering sync.Pool
 
 // gathered returns an empty buffer from the pool.
@@ -75,8 +74,8 @@ func (e *eventWriter) begin() {
 	e.to.begin()
 }
 
-// item writes the item i of a log as an event. For an item without an event, it writes a ping if
-// one is due.
+// item writes an item of a log as an event. If the item has no event, it writes a ping if one is
+// due.
 func (e *eventWriter) item(i eventlog.Item) error {
 	switch {
 	case i.Event != "":

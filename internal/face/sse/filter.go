@@ -17,8 +17,9 @@ type filter struct {
 	given  int64                        // seq of the newest event that was kept
 }
 
-// recall reads the seqs of the newest omitted and the newest kept event before the position from. A
-// resumed stream then has the same numbers as an uninterrupted one.
+// recall sets the seqs for a resumed stream: those of the newest omitted and the newest kept event
+// before the stream's start position. The resumed stream then has the same numbers as an
+// uninterrupted one.
 func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.UUID, from eventlog.From) error {
 	if f.keep == nil {
 		return nil
@@ -46,8 +47,8 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	return err
 }
 
-// begin sets the seq of the first event that the log still has. Events before it were pruned and
-// count as omitted.
+// begin takes the seq of the first event that the log still has. Events before that one were pruned
+// and count as omitted.
 func (f *filter) begin(first int64) {
 	f.spared = max(f.spared, first-1)
 	if f.given < first {
@@ -55,14 +56,15 @@ func (f *filter) begin(first int64) {
 	}
 }
 
-// reset sets prevSeq and prevShown for a log that starts over with the reset item i.
+// reset sets prevSeq and prevShown when the log starts over with a reset.
 func (f *filter) reset(i eventlog.Item) {
 	f.spared, f.given = 0, 0
 	f.begin(i.Reset.FirstAvailable)
 }
 
-// pass returns the item of a kept event with prevSeq and prevShown added. For an omitted event,
-// it returns an item that only moves the reader's position.
+// pass returns the item to send for an item of the log. A kept event gets prevSeq and prevShown.
+// For an omitted event, pass returns an item without an event, which only moves the reader's
+// position.
 func (f *filter) pass(i eventlog.Item) eventlog.Item {
 	switch {
 	case f.keep == nil || i.Event == "" || i.Event == eventlog.End:

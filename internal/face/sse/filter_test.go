@@ -17,8 +17,8 @@ import (
 )
 
 // TestFilteredStreamShowsEveryLoss checks that if any event is deleted from a filtered stream, the
-// numbers of the next event show the loss. Chunks of blocks are excluded, because a client checks
-// their offsets.
+// members prevSeq and prevShown of the next event show the loss. Chunks of blocks are excluded,
+// because a client checks their offsets.
 func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -51,7 +51,7 @@ func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 }
 
 // TestFilteredStreamContinuesUnchanged checks that a filtered stream that is resumed by cursor or
-// by seq sends the same events, with the same numbers, as an uninterrupted stream.
+// by seq sends the same events, with the same prevSeq and prevShown, as an uninterrupted stream.
 func TestFilteredStreamContinuesUnchanged(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -67,8 +67,8 @@ func TestFilteredStreamContinuesUnchanged(t *testing.T) {
 	}
 }
 
-// TestRenderedFilteredStreamSaysTheSame checks that a rendered stream that is resumed after any
-// event sends the other events with the same data as an uninterrupted one.
+// TestRenderedFilteredStreamSaysTheSame checks a rendered, filtered stream that is resumed after
+// any of its events: the later events have the same data as in an uninterrupted stream.
 func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -89,8 +89,9 @@ func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 	}
 }
 
-// TestRenderedStreamKeepsEventsOfASupersededText checks that an event that waits for the end of a
-// rendered list is still sent if the list's text is superseded while the client is disconnected.
+// TestRenderedStreamKeepsEventsOfASupersededText checks an event that occurs inside a list of a
+// streamed text, and is delayed until the end of the list. It is sent even if the text is
+// superseded while the client is disconnected.
 func TestRenderedStreamKeepsEventsOfASupersededText(t *testing.T) {
 	h := open(t, pingAlways)
 	x := h.Start("")
@@ -166,7 +167,7 @@ func (r positionRecorder) Log(ctx context.Context, execution uuid.UUID, after in
 }
 
 // TestFilteredStreamContinuesWithoutReadingBack checks that a resumed filtered stream reads no
-// record of the log before its position.
+// record of the log before its start position.
 func TestFilteredStreamContinuesWithoutReadingBack(t *testing.T) {
 	var from atomic.Int64
 	h := open(t, func(c *face.Config) {
@@ -186,8 +187,8 @@ func TestFilteredStreamContinuesWithoutReadingBack(t *testing.T) {
 }
 
 // TestStreamOfSomeTypes checks that a filtered stream contains only the events of the requested
-// types and the end event. A client sees that nothing is lost: the seq before each event is that of
-// the previous event, or the seq of an omitted event (prevSeq).
+// types and the end event. A client sees that no event is lost, because prevSeq is the seq of the
+// last omitted event.
 func TestStreamOfSomeTypes(t *testing.T) {
 	h := open(t)
 	r := play(h)

@@ -24,7 +24,8 @@ type htmlView struct {
 	sources   map[int64]source
 	buffer    *markdown.StreamBuffer[eventlog.Item]
 	shownTo   int64 // items up to this position were sent before the client was disconnected
-	// again returns the events from the start of a text block up to the position shownTo.
+	// again returns the events from the start of a text block up to the position in the field
+	// `shownTo`.
 	again func(block int64) ([]eventlog.Item, error)
 	out   []eventlog.Item // items to send for the current item of the log
 	cursorTracker
@@ -64,8 +65,8 @@ func (v *htmlView) begin() {
 
 func (v *htmlView) emit(i eventlog.Item) { v.out = append(v.out, i) }
 
-// resume returns the position from which the view must read the log to resume at a cursor: the
-// start of the text that is open at the cursor.
+// resume returns the position from which the view must read the log to continue a stream from a
+// cursor. If a text block is open at the cursor, the result is the start of that block.
 func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.From) (eventlog.From, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil || c == (perdure.Cursor{}) {
@@ -86,9 +87,9 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	return from, nil
 }
 
-// pass returns the items that the view sends for one item of the log; there is at least one. All
-// except the last have a cursor before the log's item, so that a client that is disconnected in
-// between receives the rest after it has reconnected.
+// pass returns the items that the view sends for one item of the log; there is at least one. Only
+// the last has the cursor of the log's item. The others have the cursor before it, so a client that
+// is disconnected between them receives them again.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
 	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
@@ -139,8 +140,8 @@ func (v *htmlView) take(i eventlog.Item) error {
 	return nil
 }
 
-// text adds a chunk or a snapshot of a text block. If the text of the chunk, or text before it, is
-// stored only on the worker, text passes the chunk on without rendering it.
+// text adds a chunk or a snapshot of a text block. If some of the text up to here is stored only on
+// the worker, text sends the chunk without rendering it.
 func (v *htmlView) text(i eventlog.Item) {
 	whole := i.Event == eventlog.Snapshot
 	if whole && i.Record.Chunk.Length > 0 {
@@ -179,10 +180,10 @@ func (v *htmlView) closed(i eventlog.Item) error {
 	return err
 }
 
-// recover handles a text block that was superseded while the client was disconnected. Events may
-// have been delayed until the end of its text. The text no longer exists, so recover cannot know
-// which ones. It sends all events since the start of the block, so the client may receive some
-// twice.
+// recover handles a text block that was superseded while the client was disconnected. The view may
+// have delayed events until the end of the text. Because the text no longer exists, recover cannot
+// know which ones, and sends all events since the start of the block. The client may receive some
+// of them twice.
 func (v *htmlView) recover(closed eventlog.Item, c fold.Closed) error {
 	if v.shownTo == 0 || c.Reason != perdure.BlockSuperseded || closed.Cursor.Pos <= v.shownTo {
 		return nil

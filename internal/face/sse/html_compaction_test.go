@@ -8,7 +8,7 @@ import (
 )
 
 // TestRenderedCompactionIsADivider checks that a rendered stream shows a compaction as a divider
-// that opens to the sanitized summary, between the messages, however the client resumes it.
+// between the messages, with the sanitized summary. A resumed stream shows the same.
 func TestRenderedCompactionIsADivider(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

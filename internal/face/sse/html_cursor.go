@@ -9,10 +9,9 @@ type cursorTracker struct {
 	at func(pos int64) (perdure.Cursor, error)
 }
 
-// before is called with the cursor of each new item of the log (the parameter now). It returns the
-// cursor directly before that one. If it does not know that cursor, because positions were skipped,
-// it reads it from the log. But if needed is false, it never reads the log, and returns the zero
-// cursor instead.
+// before returns the cursor directly before the cursor of a new item of the log. It must be called
+// for each item. If positions were skipped, it reads the cursor from the log; but if `needed` is
+// false, it returns the zero cursor instead.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

@@ -67,8 +67,9 @@ func TestRenderedLocalTextWhileItStreams(t *testing.T) {
 	}
 }
 
-// TestRenderedLocalTextThatIsOnItsWorker checks that a text chunk that is stored only on its worker
-// is sent unrendered, like all later chunks of the text. Other events do not wait for the text.
+// TestRenderedLocalTextThatIsOnItsWorker checks a text of a LOCAL execution with a chunk that is
+// stored only on the worker. This chunk and all later chunks of the text are sent unrendered. Other
+// events do not wait for the text.
 func TestRenderedLocalTextThatIsOnItsWorker(t *testing.T) {
 	h := open(t)
 	s := h.speech()

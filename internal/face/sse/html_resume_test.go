@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// hardTexts are texts for which the numbers of rendered parts once depended on the position at
-// which a reader started.
+// hardTexts are texts for which a stream that resumed inside them once numbered the rendered parts
+// differently.
 var hardTexts = map[string]string{
 	"blank lines first":     "\n\nFirst.\n\nSecond.\n\nThird.",
 	"table after paragraph": "Look:\n| a | b |\n|---|---|\n| 1 | 2 |\n\nAfter.\n\nEnd.",
@@ -18,8 +18,9 @@ var hardTexts = map[string]string{
 	"list and table":        "- a\n- b\n\n\n\n| a |\n|---|\n| 1 |\n\n```\nx\n```\nEnd.",
 }
 
-// TestRenderedPartsAreTheSameFromEveryCursor checks that a text that is streamed character by
-// character, and a stream that resumes after any of its events, lead to the same final parts.
+// TestRenderedPartsAreTheSameFromEveryCursor checks that a client gets the same rendered parts,
+// with the same numbers, whether the text is streamed character by character, read again, or
+// resumed after any event.
 func TestRenderedPartsAreTheSameFromEveryCursor(t *testing.T) {
 	for name, text := range hardTexts {
 		t.Run(name, func(t *testing.T) {

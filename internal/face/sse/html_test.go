@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// htmlPage is the content that a client of rendered HTML builds from the events.
+// htmlPage is the content that a client builds from a stream with rendered HTML.
 type htmlPage struct {
 	parts  map[string]string // by the seq of the block and the number of the part
 	final  map[string]bool
@@ -52,7 +52,7 @@ func (p *htmlPage) fold(t *testing.T, e sseEvent) {
 	}
 }
 
-// withdraw drops all rendered parts of a block, including final ones.
+// withdraw drops all rendered parts of a block, including those that were marked as final.
 func (p *htmlPage) withdraw(block any) {
 	mine := func(name string, _ bool) bool { return strings.HasPrefix(name, fmt.Sprintf("%06.0f ", block)) }
 	maps.DeleteFunc(p.parts, func(name, _ string) bool { return mine(name, false) })
@@ -80,9 +80,9 @@ func pageOf(t *testing.T, events []sseEvent) *htmlPage {
 	return p
 }
 
-// TestRenderedStreamEqualsTheRenderedText checks that the joined parts of a rendered stream equal
-// the rendering of the whole text. An event that occurs inside a list or a code block is sent after
-// that block, except the event of a written file. No event is lost.
+// TestRenderedStreamEqualsTheRenderedText checks that the rendered parts of a stream, concatenated,
+// equal the rendering of the whole text. An event that occurs inside a list or a code block is sent
+// after the list or code block; only the event of a written file is sent at once. No event is lost.
 func TestRenderedStreamEqualsTheRenderedText(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -129,7 +129,8 @@ func partWith(p *htmlPage, text string) string {
 }
 
 // TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole checks that a client that reads a rendered
-// stream up to any event, and resumes after it, has the same content as one that read all of it.
+// stream up to any event, and resumes after it, has the same content as a client that read the
+// stream without an interruption.
 func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -181,7 +182,8 @@ func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	if closed.Fields["reason"] != "superseded" || len(p.final) != 0 {
 		t.Errorf("superseded: %s, final parts %v", closed.Data, p.final)
 	}
-	// Final parts are withdrawn, too, if their block is superseded after its end.
+	// Parts that are marked as final are withdrawn, too, if their block is superseded after its
+	// end.
 	lease = r.Schedule("llm-request", "two")
 	r.Append(frame{Lease: &lease, Type: "token", Text: "said", Close: true})
 	for len(p.final) == 0 {

@@ -21,9 +21,8 @@ func asEventStream(op *operation.Operation) {
 	op.Responses["204"] = &huma.Response{Description: "The log has ended and the position is its end."}
 }
 
-// streamInput contains the parameters that select the position at which a stream starts. The
-// header Last-Event-ID takes precedence over the parameter after, which takes precedence over
-// after_seq.
+// streamInput contains the parameters that select the position at which a stream starts. The header
+// Last-Event-ID takes precedence over the parameter `after`, which takes precedence over after_seq.
 type streamInput struct {
 	operation.IDInput
 	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event received; a browser sends it by itself."`
@@ -41,8 +40,9 @@ func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamRe
 	return s.open(ctx, in, view{html: in.Render == "html"})
 }
 
-// narrow returns a filter of event types. It accepts a type if keep accepts it and the client has
-// requested it. If the client has requested no types, narrow returns keep itself.
+// narrow returns a filter of event types. It accepts the types that the client has requested, as
+// far as the filter `keep` accepts them. If the client has requested no types, narrow returns
+// `keep` itself.
 func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.EventType) bool, error) {
 	if in.Types == "" {
 		return keep, nil
@@ -58,8 +58,8 @@ func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.E
 	return func(t perdure.EventType) bool { return wanted[t] && (keep == nil || keep(t)) }, nil
 }
 
-// open checks the request and starts a stream. An error of the check is returned, and becomes an
-// ordinary response instead of a stream.
+// open checks the request and starts a stream. If the check fails, the response is an ordinary
+// error instead of a stream.
 func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.StreamResponse, error) {
 	x, err := s.Execution(ctx, in.Org, in.ID)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStreamsBeginWhileAStopWaits checks that streams can begin while Wait waits for others.
+// TestStreamsBeginWhileAStopWaits checks that streams can begin while Wait waits for the end of
+// earlier ones.
 func TestStreamsBeginWhileAStopWaits(t *testing.T) {
 	var streams OpenStreams
 	var handlers sync.WaitGroup

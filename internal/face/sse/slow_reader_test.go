@@ -53,7 +53,8 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	<-reset // the connection was reset; it has not ended cleanly
 }
 
-// logWaiter is a log handler. At the first record with the given message, it closes heard.
+// logWaiter is a slog.Handler. At the first record with the given message, it closes the channel
+// `heard`.
 type logWaiter struct {
 	slog.Handler
 	message string

@@ -70,7 +70,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	}
 }
 
-// streamAlone does the work of stream after the connection was taken over from the HTTP server.
+// streamAlone is stream after the connection was taken over from the HTTP server.
 func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution uuid.UUID, from eventlog.From, v view) {
 	ctx, over := s.Supervise(ctx)
 	defer over()
@@ -92,8 +92,8 @@ func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution u
 	}
 }
 
-// wasReset logs why a stream was reset. After a reset the reader reconnects by itself. If the log
-// is damaged, the reader's next stream fails too, so wasReset logs an error for the operator.
+// wasReset logs why a stream was reset. The reader reconnects by itself. But if the log is damaged,
+// its next stream fails too, so wasReset logs that cause as an error.
 func (s *server) wasReset(ctx context.Context, cause error) {
 	level := slog.LevelDebug
 	var coded *perdure.Error
@@ -146,8 +146,8 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 	return out.flush()
 }
 
-// during returns the events that the view v selects, from the start of a text block up to the
-// position upTo.
+// during returns the events that the view selects, from the start of a text block up to a position
+// of the log.
 func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo int64, v view) ([]eventlog.Item, error) {
 	at, err := s.Log.BlockStart(ctx, execution, block, perdure.EventToken)
 	if err != nil || at.Pos == 0 || at.Pos >= upTo {
@@ -172,8 +172,8 @@ func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo in
 	return items, nil
 }
 
-// writeItem writes the items that the function shown returns for an item. If shown is nil, it
-// writes the item itself.
+// writeItem writes the items that the function `shown` returns for an item of the log. If `shown`
+// is nil, it writes the item itself.
 func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(eventlog.Item) ([]eventlog.Item, error)) error {
 	if shown == nil {
 		return out.item(item)

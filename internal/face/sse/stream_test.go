@@ -127,7 +127,7 @@ func TestStreamPositions(t *testing.T) {
 	if show(third) != show(whole[3:]) {
 		t.Errorf("after= gives\n%s", show(third))
 	}
-	// The header Last-Event-ID takes precedence over the parameter after, and that one over
+	// Last-Event-ID takes precedence over the parameter `after`, which takes precedence over
 	// after_seq.
 	if got := h.Follow(path+"?after="+whole[0].ID, "Last-Event-ID", whole[2].ID).All(); show(got) != show(third) {
 		t.Errorf("Last-Event-ID gives\n%s", show(got))
@@ -236,7 +236,7 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 // maxSeq contains the only member of an execution that this test reads.
 type maxSeq struct{ MaxSeq int64 }
 
-// TestSupersededBlockKeepsItsSeq checks that a reader who comes after an attempt has failed gets
+// TestSupersededBlockKeepsItsSeq checks a reader that connects after an attempt has failed: it gets
 // the block of that attempt as one event without text. The seqs have no gap.
 func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 	h := open(t)
@@ -314,8 +314,8 @@ func (d damagedLog) Log(ctx context.Context, execution uuid.UUID, after int64, l
 	return slices.DeleteFunc(records, func(r perdure.Record) bool { return r.Pos == 2 }), head, err
 }
 
-// TestDamageOfALogIsLogged checks that a missing record of a log resets the stream, and the server
-// logs an error.
+// TestDamageOfALogIsLogged checks that a missing record of a log resets the stream, and that the
+// server logs an error.
 func TestDamageOfALogIsLogged(t *testing.T) {
 	logged := make(lineWriter, 100)
 	h := open(t, func(c *face.Config) {

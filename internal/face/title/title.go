@@ -45,8 +45,8 @@ func Of(input json.RawMessage, kind string) string {
 	}
 }
 
-// saidIn returns the first text of the user in messages, the input of a run that the Responses
-// API has started.
+// saidIn returns the user's first text in the input messages of a run. The Responses API starts
+// runs with such messages.
 func saidIn(messages any) string {
 	all, _ := messages.([]any)
 	for _, m := range all {

@@ -57,8 +57,8 @@ type socketError struct {
 	PromptID string       `json:"prompt_id,omitempty"`
 }
 
-// answer sends an error with a code to the client. It returns any other error, which ends the
-// socket.
+// answer sends an error to the client if the error has a code. It returns any other error, which
+// ends the socket.
 func (k *socket) answer(ctx context.Context, promptID string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -139,7 +139,8 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 	return nil
 }
 
-// window sends a page whose size is counted in events, and records which events it contained.
+// window sends a page that was requested by a number of events, and records which events it
+// contained.
 func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) error {
 	if w.Reset != nil {
 		k.pages, k.chain = nil, nil // the client drops its earlier pages and starts with this one
@@ -163,8 +164,8 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 // exact byte.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
-	// A page of pruned text may be empty. Skip it, because the client takes its next cursor from
-	// events.
+	// A page may be empty if its text was pruned. Skip it, because the client needs an event to get
+	// the next cursor.
 	for err == nil && p.Reset == nil && len(p.Items) == 0 && !p.UpToDate {
 		p, err = k.Log.Page(ctx, k.execution, p.Next.String(), limit)
 	}
@@ -216,11 +217,10 @@ func (k *socket) loaded(ctx context.Context, out eventsLoaded, items []eventlog.
 	return k.send(ctx, "events_loaded", out)
 }
 
-// goOn begins to follow the log once the client has loaded all pages. Pages that are loaded by seq
-// show the log as it is when each page is read. After such pages, goOn starts at the position of
-// the first one, so that the client misses no event that was committed while it loaded the others.
-// Pages that are loaded by cursor follow one another in the log. After such pages, goOn starts at
-// the end of the last one.
+// goOn begins to follow the log once the client has loaded all pages. A page that is requested by
+// seq shows the log at the moment when the page is read. After such pages, goOn starts at the
+// position of the first page, so the client misses no event that was committed while it loaded the
+// others. After pages that are requested by cursor, goOn starts at the end of the last page.
 func (k *socket) goOn(ctx context.Context, at perdure.Cursor, more bool) {
 	if k.chain == nil {
 		k.chain = &at
@@ -238,7 +238,7 @@ func (k *socket) keepalive(ctx context.Context) error {
 	return k.send(ctx, "keepalive_ack", map[string]any{"max_seq": head.LastSeq})
 }
 
-// promptID returns the id of a prompt that was refused, for the error message to the client.
+// promptID returns the id in a refused prompt, for the error message to the client.
 func promptID(data json.RawMessage) string {
 	var in struct {
 		ID string `json:"prompt_id"`

@@ -7,14 +7,14 @@ import (
 )
 
 // sentPage describes a page of events that a socket has sent. The page contained the events with
-// the seqs first to last, in their state at the log position pos.
+// the seqs from `first` to `last`, in their state at the log position `pos`.
 type sentPage struct{ first, last, pos int64 }
 
-// sentPages are the sent pages whose events may occur again while the socket follows the log.
-// They are never more than the events in the log, however many pages the client requests.
+// sentPages are the sent pages whose events may occur again while the socket follows the log. There
+// are never more pages than events in the log, because add drops pages that another page covers.
 type sentPages []sentPage
 
-// know reports whether one of the sent pages contained the item i.
+// know reports whether one of the sent pages contained the item.
 func (g sentPages) know(i eventlog.Item) bool {
 	return slices.ContainsFunc(g, func(c sentPage) bool {
 		return c.first <= i.Seq && i.Seq <= c.last && i.Cursor.Pos <= c.pos
@@ -33,7 +33,7 @@ func (g *sentPages) add(page sentPage) {
 	*g = append(slices.DeleteFunc(*g, func(c sentPage) bool { return holds(page, c) }), page)
 }
 
-// passed drops the pages whose events cannot occur in the log after the position pos.
+// passed drops the pages whose events cannot occur in the log after the given position.
 func (g *sentPages) passed(pos int64) {
 	if len(*g) > 0 {
 		*g = slices.DeleteFunc(*g, func(c sentPage) bool { return c.pos <= pos })

@@ -80,8 +80,8 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem.Pro
 }
 
 // socket is one open WebSocket. One goroutine writes to the client. Two others read the client's
-// messages and the log, and pass what they read to the writer over unbuffered channels. If the
-// client does not read, both therefore wait, and nothing accumulates in memory.
+// messages and the log, and pass what they read to the writer over unbuffered channels. So if the
+// client does not read, nothing accumulates in memory.
 type socket struct {
 	*server
 	conn      *websocket.Conn
@@ -142,7 +142,7 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 	return err
 }
 
-// read passes the client's messages to the channel commands. The read does not end with the
+// read passes the client's messages to the channel `commands`. Its reads do not end with the
 // context, because cancelling a read closes the connection before the close frame is sent.
 func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 	for {
@@ -253,9 +253,9 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	return out.Close()
 }
 
-// close closes the socket with a code that tells the client whether to reconnect. Code 1001 means
-// that it should reconnect. Code 1008 means that the client's key, org or session is no longer
-// valid. After any other error, the connection is closed without a code.
+// close closes the socket with a code that tells the client whether to reconnect. Code 1001 (the
+// server is stopping) means that it should reconnect. Code 1008 means that the client's key, org or
+// session is no longer valid. After any other error, the connection is closed without a code.
 func (k *socket) close(err error) {
 	switch {
 	case errors.Is(err, front.ErrStopping):

@@ -76,9 +76,9 @@ func TestMessagesHaveTheirNames(t *testing.T) {
 	ask("", "", "event", "cursor data event")
 }
 
-// TestPagesOfASocket checks that a request for a page without members gets the newest 50 events.
-// Loading older pages does not change the position from which the socket follows the log. A client
-// with a seq that the log does not have gets the newest page.
+// TestPagesOfASocket checks that a request for a page that names no position gets the newest 50
+// events. Loading older pages does not change the position from which the socket follows the log. A
+// request with a seq after the end of the log gets the newest page.
 func TestPagesOfASocket(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

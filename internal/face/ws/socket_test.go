@@ -17,7 +17,7 @@ import (
 )
 
 // TestWebSocketPagesJoinedEqualTheStream checks that a client that loads all pages, forward or
-// backward, has the same content as a client that followed the stream.
+// backward, has the same content as a client of the event stream.
 func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -47,8 +47,8 @@ func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
 	}
 }
 
-// TestWebSocketLoadsWhileTheRunIsLive checks two clients that load pages while blocks grow. Both
-// end with the same content as a client that followed the stream.
+// TestWebSocketLoadsWhileTheRunIsLive checks two clients that load pages while blocks grow. At the
+// end, both have the same content as a client of the event stream.
 func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -81,8 +81,8 @@ func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	}
 }
 
-// TestWebSocketContinuesFromEveryCursor checks that a client that continues from any cursor, also
-// inside a block, ends with the whole log.
+// TestWebSocketContinuesFromEveryCursor checks that a client that continues from a cursor of any
+// event or chunk has the whole log at the end.
 func TestWebSocketContinuesFromEveryCursor(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -105,8 +105,9 @@ func TestWebSocketContinuesFromEveryCursor(t *testing.T) {
 	}
 }
 
-// TestStaleSeqSync checks that a client that is ahead of the log, or has a cursor of another log,
-// is told that it is stale. After the page and the events that follow, it has the server's log.
+// TestStaleSeqSync checks that a client with a seq after the end of the log, or a cursor of another
+// log, is told that its copy is stale. With the page and the events that follow, it has the
+// server's log.
 func TestStaleSeqSync(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -148,8 +149,8 @@ func TestMultipleClientsSeeSameEvents(t *testing.T) {
 	}
 }
 
-// TestReconnectDuringAgentStreaming checks that a client whose connection breaks while an agent
-// streams continues from its newest seq.
+// TestReconnectDuringAgentStreaming checks that a client whose connection breaks while the agent
+// streams text can continue from its newest seq.
 func TestReconnectDuringAgentStreaming(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -2,8 +2,8 @@ package fold
 
 import "github.com/perdure/perdure"
 
-// Blocks tracks the open blocks of a log for one reader. For each block it stores how many bytes
-// the reader has seen, but not their text. The zero value is ready to use.
+// Blocks tracks the open blocks of a log for one reader. For each block it stores how many bytes of
+// its text the reader has seen, but not the text. The zero value is ready to use.
 type Blocks struct{ open map[int64]*Block }
 
 // Block is a block of the log that is open: a text that is still being streamed.
@@ -15,16 +15,16 @@ type Block struct {
 	Held int64
 }
 
-// Piece is what one chunk of a block's text adds to the text that a reader has seen.
+// Piece is the text that one chunk of a block adds to what a reader has seen.
 type Piece struct {
 	Block *Block
 	// Text is the new text, without the bytes that the reader has already seen.
 	Text string
 	// Opens reports that the record is the first of its block. Replaces reports that Text is the
-	// whole block, and must replace the text that the reader has seen.
+	// whole block, and replaces all text of the block that the reader has seen.
 	Opens, Replaces bool
-	// Lacks reports that the new text, or text before it, is unknown. Either only the worker stores
-	// the text, or the reader has missed a chunk. Text is then empty.
+	// Lacks reports that some of the block's text up to here is unknown: only the worker stores it,
+	// or the reader has missed a chunk. Text is then empty.
 	Lacks bool
 }
 

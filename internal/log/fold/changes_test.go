@@ -25,7 +25,8 @@ func stored(content string) fold.Event {
 	}
 }
 
-// changes applies events to a new tree, and describes in words what the last one has changed.
+// changes applies events to a new tree. It returns a text that describes what the last event has
+// changed.
 func changes(t *testing.T, all ...fold.Event) string {
 	t.Helper()
 	f := fold.NewTree(uuid.Nil)
@@ -47,8 +48,8 @@ func changes(t *testing.T, all ...fold.Event) string {
 	return strings.Join(words, ", ")
 }
 
-// TestStoredPartsSettleThoseThatGrew checks that the parts of a stored message are matched in order
-// with the streamed parts of the same type. A streamed part that is not in the stored message is
+// TestStoredPartsSettleThoseThatGrew checks that each part of a stored message is matched with the
+// next streamed part of the same type. A streamed part that is not in the stored message is
 // withdrawn.
 func TestStoredPartsSettleThoseThatGrew(t *testing.T) {
 	thought, first, second := chunk(perdure.EventThinking, 1, 0, "hm"), chunk(perdure.EventToken, 2, 0, "one"), chunk(perdure.EventToken, 3, 0, "two")
@@ -63,8 +64,8 @@ func TestStoredPartsSettleThoseThatGrew(t *testing.T) {
 	}
 }
 
-// TestTextStaysUntilItsContentIsKnown checks that a streamed text remains in the tree if its stored
-// entry comes without content.
+// TestTextStaysUntilItsContentIsKnown checks that a streamed text remains in the tree if the event
+// of the stored message does not contain the content.
 func TestTextStaysUntilItsContentIsKnown(t *testing.T) {
 	e := stored("")
 	e.Entry.ContentBytes = 300 << 10

@@ -59,8 +59,8 @@ func (t *Tree) entry(r *perdure.Record, e *perdure.Entry) error {
 	return nil
 }
 
-// contentOf decodes the content of an entry. If the entry was read without its content, it returns
-// an empty content.
+// contentOf decodes the content of an entry. If the entry has no content, it returns an empty
+// Content.
 func contentOf(e *perdure.Entry) (perdure.Content, error) {
 	var c perdure.Content
 	if len(e.Content) == 0 || e.Content[0] != '{' {
@@ -72,7 +72,7 @@ func contentOf(e *perdure.Entry) (perdure.Content, error) {
 	return c, nil
 }
 
-// merge adds the content of an entry to the merged messages of the response.
+// merge adds the content of an entry to the messages that [Response.Merged] returns.
 func (r *Response) merge(of *perdure.Record, e *perdure.Entry, c perdure.Content) {
 	u := response.Update{
 		ResponseID: of.Place.ResponseID, MessageID: of.Place.MessageID, Role: e.Role, CreatedAt: e.CreatedAt, FinishReason: c.StopReason, Usage: c.Usage,
@@ -83,9 +83,9 @@ func (r *Response) merge(of *perdure.Record, e *perdure.Entry, c perdure.Content
 	r.merger.Add(u)
 }
 
-// settle matches the streamed parts of a message with the parts of the stored message. A stored
-// tool call matches the streamed call with its id. Any other stored part matches the first streamed
-// part of its type that is still unmatched. Streamed parts that match no stored part are withdrawn.
+// settle replaces the streamed parts of a message by the parts of the stored message. A stored tool
+// call replaces the streamed call with its id. Any other stored part replaces the first streamed
+// part of its type that is not replaced yet. The other streamed parts are withdrawn.
 func (t *Tree) settle(m *Message) {
 	grown := slices.DeleteFunc(slices.Clone(m.Parts), func(p *Part) bool { return p.State == Withdrawn })
 	take := func(is func(*Part) bool) *Part {

@@ -7,8 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Event is a record of a log together with the stored entry to which it refers. [Tree.Apply]
-// receives records in this form.
+// Event is a record of a log, together with the stored entry to which the record refers.
 type Event struct {
 	Record *perdure.Record
 	// Entry is the stored entry, if the record is an event entry.appended.
@@ -79,7 +78,7 @@ const (
 	FileWrite   = "file_write"
 )
 
-// Payload contains those members of a data event's payload that views of a log use.
+// Payload contains the members of a data event's payload that views of a log use.
 type Payload struct {
 	Type     string `json:"type"`
 	ToolCall struct {

@@ -169,9 +169,9 @@ func callOf(c *fold.Call) *callNode {
 	return node
 }
 
-// TestRecordedLogsHaveTheirTrees checks that the first n events of each recorded log have the tree
-// that the file .trees.json contains for n. The file has the tree of the whole log and at least one
-// other.
+// TestRecordedLogsHaveTheirTrees checks the trees of each recorded log after some of its events.
+// The log's file .trees.json contains the trees by the number of events: the tree of the whole log
+// and at least one other.
 func TestRecordedLogsHaveTheirTrees(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	if err != nil || len(files) < 6 {
@@ -202,7 +202,7 @@ func TestRecordedLogsHaveTheirTrees(t *testing.T) {
 }
 
 // TestStoredMessagesAreMerged checks that the stored messages of a tree, and the results of its
-// calls, are in the same order as in the response that Merged returns.
+// calls, are in the same order in the response that Merged returns.
 func TestStoredMessagesAreMerged(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	merged := 0

@@ -28,7 +28,7 @@ func (t *Tree) chunk(e Event) {
 	t.changed(Change{Kind: kind, Message: p.Message, Part: p, Text: piece.Text})
 }
 
-// open creates the part for a new block. It returns nil if the block is output of a tool call that
+// open creates the part for a new block. It returns nil if the block belongs to a tool call that
 // the tree does not know.
 func (t *Tree) open(r *perdure.Record) *Part {
 	p := t.newPart(r)
@@ -69,9 +69,8 @@ func (t *Tree) newPart(r *perdure.Record) *Part {
 	return p
 }
 
-// closed applies an event block.closed, which names a block: it closes the part that was streamed in
-// this block. If the block was superseded, it withdraws the part, even if the part is already
-// closed.
+// closed applies an event block.closed: it closes the part that was streamed in the event's block.
+// If the block was superseded, closed withdraws the part, even if the part is already closed.
 func (t *Tree) closed(r *perdure.Record) error {
 	_, c, err := t.blocks.Close(r)
 	p := t.parts[c.BlockSeq]
@@ -114,7 +113,7 @@ func (t *Tree) data(r *perdure.Record) {
 	}
 }
 
-// call adds the part p with a tool call to a message.
+// call makes p a part with a tool call, and adds it to a message.
 func (t *Tree) call(m *Message, p *Part, id, name string) *Call {
 	p.Type, p.Message = perdure.PartToolCall, m
 	c := &Call{ID: id, Name: name, Part: p}
@@ -134,8 +133,8 @@ func homeOf(r *perdure.Record) string {
 	return cmp.Or(r.Place.MessageID, task, r.Place.TurnID, r.Place.ResponseID)
 }
 
-// message returns the message with the id. If there is none, it creates the message. The parameter
-// place contains the ids of the response and the turn to which the new message belongs.
+// message returns the message with the id, and creates it if necessary. A new message belongs to
+// the response and the turn that `place` contains.
 func (t *Tree) message(place perdure.Place, id string) *Message {
 	if m := t.messages[id]; m != nil {
 		return m

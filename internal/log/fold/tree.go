@@ -45,8 +45,8 @@ type Response struct {
 	merger *response.Merger // merges the contents of the stored messages
 }
 
-// Merged returns the stored messages of the response as one, merged by the rules of package
-// response. It includes the finish reason and the token usage.
+// Merged returns the stored messages of the response in the form of package response. It includes
+// the finish reason and the token usage.
 func (r *Response) Merged() response.Response { return r.merger.Response() }
 
 // Turn is a model call with its messages and the results of its tool calls.
@@ -63,7 +63,7 @@ type Message struct {
 	Turn     *Turn
 	// Entry is the stored message. It is nil while the message is streamed.
 	Entry *perdure.Entry
-	// Content is the decoded content of Entry. It is empty if the tree was given the entry without its
+	// Content is the decoded content of Entry. It is empty if the tree got the entry without its
 	// content.
 	Content perdure.Content
 	// Parts are sorted by the time at which they began. They include withdrawn parts.
@@ -122,8 +122,8 @@ type Call struct {
 	ID, Name string
 	// Part is the message part that contains the call.
 	Part *Part
-	// Result is the stored result. If none is stored, it is the result that an event has reported; nil
-	// if there is none.
+	// Result is the stored result. Before it is stored, Result is the result that an event has
+	// reported; nil if there is none.
 	Result *perdure.Part
 	// Outputs are the terminal outputs of the tool, in the order in which they began.
 	Outputs []*Output
@@ -189,8 +189,8 @@ func (t *Tree) Response(id string) *Response {
 	return nil
 }
 
-// Apply applies the next record and returns what it changed. The slice is valid until the next
-// call. Errors: internal.
+// Apply applies the next record of the log to the tree and returns what has changed. The slice is
+// valid until the next call. Errors: internal.
 func (t *Tree) Apply(e Event) ([]Change, error) {
 	t.changes = t.changes[:0]
 	t.attempt(e.Record)
@@ -225,8 +225,8 @@ func (t *Tree) attempt(r *perdure.Record) {
 	t.attempts[task] = r.Attempt
 }
 
-// withdrawTask withdraws those parts of a task that were streamed by an attempt with a number below
-// the parameter before. Stored parts remain.
+// withdrawTask withdraws those parts of a task that were streamed by attempts with a number less
+// than `before`. Stored parts remain.
 func (t *Tree) withdrawTask(task uuid.UUID, before int) {
 	for _, p := range t.all {
 		if p.Task == task && p.Attempt < before {

@@ -29,7 +29,7 @@ func (a API) path(rest string) string {
 	return fmt.Sprintf("/api/orgs/%s/agent-executions/%s%s", a.Org, a.Execution, rest)
 }
 
-// get sends a GET request; the caller closes the body. A status that is not among statuses is an
+// get sends a GET request; the caller closes the body. A status that is not among `statuses` is an
 // error.
 func (a API) get(ctx context.Context, path string, header http.Header, statuses ...int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL()+path, http.NoBody)
@@ -103,8 +103,8 @@ func messages(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// await returns once the log has an event after the cursor. Clients that read the log in pages call
-// await between two pages.
+// await waits until the log has an event after the cursor. Clients that read the log in pages call
+// it when they have reached the end.
 func (a API) await(ctx context.Context, cursor string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

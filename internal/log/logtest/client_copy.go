@@ -40,11 +40,10 @@ func pieceOf(e Event) eventData {
 	return p
 }
 
-// isChunk reports whether the event is a chunk of a block: chunks have an offset.
 func (p eventData) isChunk() bool { return p.chunk }
 
-// text returns the text of a chunk. For the arguments of a tool call, it is the next part of their
-// JSON.
+// text returns the text of a chunk. In a chunk of a tool call's arguments, the text is the next
+// part of their JSON.
 func (p eventData) text() string {
 	var call struct {
 		Delta string `json:"delta"`
@@ -57,7 +56,7 @@ func (p eventData) text() string {
 	return text
 }
 
-// emptied returns the data of a chunk without its text.
+// emptied returns the data of a chunk with its text removed.
 func (p eventData) emptied(data string) string {
 	empty := `""`
 	if before, _, call := strings.Cut(string(p.Data), `"delta":`); call && p.Data[0] == '{' {
@@ -77,8 +76,7 @@ func superseded(given []Event) []int64 {
 	return all
 }
 
-// clientCopy is what a client has stored of a log: the events by seq, and of each block the text
-// that it has received.
+// clientCopy is a client's copy of a log: the events by seq, and the received text of each block.
 type clientCopy struct {
 	events map[int64]string
 	blocks map[int64]*blockCopy
@@ -109,8 +107,8 @@ func (p *clientCopy) fault(e Event, format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...)+": "+e.String())
 }
 
-// add adds an event to the copy. If an event is missing, doubled or at a wrong place, add records a
-// fault.
+// add adds an event to the copy. It records a fault if an event before this one is missing, if two
+// events have the same seq, or if a chunk is at a wrong offset.
 func (p *clientCopy) add(e Event) {
 	if e.Name == "ping" || e.Name == "end" {
 		return
@@ -161,8 +159,8 @@ func (p *clientCopy) grow(e Event, c eventData) {
 	}
 }
 
-// close closes a block. A block that is already closed can be superseded later; close then drops
-// its content, too.
+// close closes a block. If the block was superseded, even after it had been closed, close drops its
+// text.
 func (p *clientCopy) close(e Event, c eventData) {
 	if b := p.blocks[c.BlockSeq]; b != nil {
 		b.end = &e
@@ -172,7 +170,7 @@ func (p *clientCopy) close(e Event, c eventData) {
 	}
 }
 
-// check compares a block with the length and hash in its end event.
+// check compares a block with the length and the hash in its event block.closed.
 func (b *blockCopy) check() string {
 	if b.end == nil {
 		return ""

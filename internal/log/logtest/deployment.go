@@ -26,8 +26,8 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// deployment is a server over a real store, and a worker that runs the react agent. The server can
-// be stopped and started again at another address.
+// deployment is a server over a real store, and a worker that runs the react agent. A restarted
+// server has another address.
 type deployment struct {
 	t       testing.TB
 	open    opentest.Reopener
@@ -153,7 +153,7 @@ func (h *deployment) restart() {
 	h.start()
 }
 
-// replaceWorker stops the worker and starts another one, which continues its work.
+// replaceWorker stops the worker and starts another one, which continues the run.
 func (h *deployment) replaceWorker() {
 	h.t.Helper()
 	h.mu.Lock()

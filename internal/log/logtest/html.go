@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// page returns the content that a client of rendered text builds from the events: rendered parts by
-// block and number, and all events without text by seq.
+// page returns the content that a client builds from a stream with rendered HTML: the rendered
+// parts by block and number, and all other events by seq.
 func page(given []Event) string {
 	parts, events, gone := map[string]string{}, map[string]string{}, superseded(given)
 	var wrong []string

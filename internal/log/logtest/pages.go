@@ -20,8 +20,8 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give yields the records as events. more is false if the caller's loop has stopped; over is true
-// if the log has ended.
+// give passes the records to `yield` as events. The result `more` is false if `yield` has returned
+// false. The result `over` is true if the log has ended.
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
 		if !yield(r.wire(), nil) {
@@ -97,8 +97,8 @@ func (p eventPages) Read(ctx context.Context, held []Event) iter.Seq2[Event, err
 	}
 }
 
-// durableStream reads a log as a durable stream. The field live is the value of the URL parameter
-// live: "", "long-poll" or "sse".
+// durableStream reads a log as a durable stream. The field `live` is the value of the URL parameter
+// "live": "", "long-poll" or "sse".
 type durableStream struct {
 	API
 	live string
@@ -114,8 +114,8 @@ type batch struct {
 	upToDate, closed bool
 }
 
-// Read implements Projection. An offset is a position of the log, so Read derives it from the
-// cursor of the last record. Other clients of the protocol store the offsets themselves.
+// Read implements Projection. It derives the offset of the durable stream from the cursor of the
+// last record.
 func (d durableStream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		offset, err := offsetOf(lastID(held))
@@ -152,7 +152,7 @@ func offsetOf(cursor string) (string, error) {
 	return fmt.Sprintf("%020d", c.Pos), err
 }
 
-// batches yields the batches in the response to one request.
+// batches yields the batches of one response.
 func (d durableStream) batches(ctx context.Context, offset string) iter.Seq2[batch, error] {
 	path := "/v1/stream/executions/" + d.Execution.String() + "?offset=" + offset
 	if d.live == "sse" {
@@ -188,8 +188,8 @@ func (d durableStream) ask(ctx context.Context, path string) (batch, error) {
 	return b, json.NewDecoder(res.Body).Decode(&b.records)
 }
 
-// events yields the batches of an event stream. After each batch, a control event contains the next
-// offset. The server closes the stream from time to time.
+// events yields the batches of an event stream. After the records of each batch, a control event
+// contains the next offset. The server closes the stream from time to time.
 func (d durableStream) events(ctx context.Context, path string) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		res, err := d.get(ctx, path, nil, http.StatusOK)

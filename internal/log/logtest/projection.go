@@ -1,7 +1,7 @@
-// Package logtest tests one property of every projection of a log, that is, of every way to read
-// it. If a client is disconnected anywhere and resumes, what it has received equals an
-// uninterrupted reading. The projections are clients that use only the wire protocol, so they can
-// read from any implementation of the server. The suite runs them on every store.
+// Package logtest tests all projections of a log. A projection is one way to read a log, such as an
+// event stream or pages. If a client is disconnected anywhere and resumes, it must receive the same
+// content as without an interruption. The clients use only the wire protocol. The tests run on
+// every store.
 package logtest
 
 import (
@@ -28,8 +28,8 @@ func (e Event) String() string { return e.ID + " " + e.Name + " " + e.Data }
 
 // Projection is one way to read a log.
 type Projection interface {
-	// Read yields the events that follow those in held, in order, until the log ends. held are the
-	// events that the client has already received. An interruption is an error.
+	// Read yields the events that follow the already received events `held`, in order, until the
+	// log ends. An interruption is an error.
 	Read(ctx context.Context, held []Event) iter.Seq2[Event, error]
 	// Show returns the content that a client builds from the events, for a byte-for-byte
 	// comparison.
@@ -42,13 +42,13 @@ type fault struct{ error }
 
 func faultf(format string, args ...any) error { return fault{fmt.Errorf(format, args...)} }
 
-// IsFault reports whether an error of a reader is the server's fault, so that a retry is useless.
+// IsFault reports whether an error of a reader is the server's fault. A retry is then useless.
 func IsFault(err error) bool { return errors.As(err, &fault{}) }
 
 // Whole reads all of a log.
 func Whole(ctx context.Context, p Projection) ([]Event, error) { return readOn(ctx, p, nil) }
 
-// readOn returns all events that follow those in held.
+// readOn returns all events that follow the already received events `held`.
 func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	var rest []Event
 	for e, err := range p.Read(ctx, held) {
@@ -60,10 +60,10 @@ func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	return rest, nil
 }
 
-// CutEverywhere checks readings that are cut and resumed. The parameter whole contains the events
-// of the uninterrupted reading. The cuts are before its first event, after its last event, and
-// after every step-th event from the number first on. If first and step are 1, every event is
-// followed by a cut. A resumed reading may be served by another server.
+// CutEverywhere checks that readings that are cut and resumed have the same content as an
+// uninterrupted one, whose events are `whole`. There is one reading for each cut: before the first
+// event, after the last event, after the event with the number `first`, and after each `step`
+// further events.
 func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	t.Helper()
 	want := p.Show(whole)
@@ -85,8 +85,8 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 }
 
 // Wander reads a log to its end over a connection that breaks at random moments, and returns all
-// received events. After each error err it calls again(err). If that returns an error, Wander
-// returns it; otherwise Wander continues to read.
+// received events. After each error of the connection, it calls the function `again` with the
+// error. If `again` returns an error, Wander returns that error; otherwise it continues to read.
 func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
 	var held []Event
 	for {

@@ -18,8 +18,8 @@ import (
 )
 
 // script is the output of the model in the run that the projections read. It has thoughts, parallel
-// calls, and texts with lists, tables and code. One call loses its worker while another fails. A
-// user message arrives in the middle, and the run ends.
+// calls, and texts with lists, tables and code. One call loses its worker while another call fails.
+// A user message arrives in the middle.
 const script = `
 pace 1ms
 turn
@@ -57,8 +57,8 @@ Done:
 END
 `
 
-// runState records what the code of a run has already done, so that the code does not do it again
-// when it is entered again.
+// runState records what has happened once in a run (a call that failed, a call whose worker was
+// stopped), so that it does not happen again when the agent or a task is repeated.
 type runState struct {
 	stumbled, held atomic.Bool
 	holds          chan struct{} // closed when the stubborn tool waits for its worker to stop
@@ -72,7 +72,8 @@ func newRunState() *runState {
 	return r
 }
 
-// interruptedProvider is a model provider that interrupts one call in the middle of a table.
+// interruptedProvider is a model provider that interrupts one call in the middle of a table of its
+// text.
 type interruptedProvider struct {
 	llm.Provider
 	run *runState
@@ -148,8 +149,8 @@ func (h *deployment) hail(ctx context.Context, call *tool.Call, _ struct{}) (too
 	return tool.Text("heard"), err
 }
 
-// begin starts the run. One of the run's tools, the stubborn one, waits until its worker stops.
-// When the tool waits, begin replaces the worker, and then closes done.
+// begin starts the run. One of its tools waits until its worker stops. When the tool waits, begin
+// replaces the worker, and then closes the channel `done`.
 func (h *deployment) begin() (id uuid.UUID, done <-chan struct{}) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{

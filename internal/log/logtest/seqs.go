@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkDense checks the seqs of the events of an unfiltered stream. Each seq is the greatest one
-// before it plus one, or the seq of an open block.
+// checkDense checks that the seqs of an unfiltered stream have no gaps. The seq of each event is
+// the greatest seq before it plus one, or the seq of an open block.
 func checkDense(all []Event) error {
 	last := int64(0)
 	for _, e := range all {
@@ -25,8 +25,8 @@ func checkDense(all []Event) error {
 	return nil
 }
 
-// checkPositions checks that the position in the cursor of each event is after the previous one.
-// Only a ping and the event "end" may have the same position as the event before.
+// checkPositions checks that the cursor of each event has a position after that of the previous
+// event. Only a ping and the event "end" may have the same position.
 func checkPositions(events []Event) error {
 	last := int64(-1)
 	for _, e := range events {
@@ -42,9 +42,9 @@ func checkPositions(events []Event) error {
 	return nil
 }
 
-// checkFiltered checks that the parameter some, the events of a filtered stream, contains only
-// events from the parameter all, the events of the whole log. It also checks that each event names
-// the last omitted seq and the last sent seq before it.
+// checkFiltered checks that the events of a filtered stream, `some`, are events of the whole log,
+// `all`. It also checks the numbers in each event: prevSeq is the last omitted seq before it, and
+// prevShown the last sent seq.
 func checkFiltered(all, some []Event) error {
 	some = unpinged(some)
 	spared, shown := int64(0), int64(0)

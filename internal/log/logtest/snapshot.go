@@ -11,10 +11,10 @@ import (
 )
 
 // snapshot is a client that first reads a snapshot, and then the stream after the snapshot's
-// cursor. It stores the entries, and the blocks that were open in the snapshot.
+// cursor. It stores the entries, and the blocks that were open when the snapshot was made.
 type snapshot struct{ stream }
 
-// snapshotName is the name of the Event that contains the snapshot.
+// snapshotName is the name of the Event that stands for the response with the snapshot.
 const snapshotName = "whole"
 
 // Read implements Projection.
@@ -42,8 +42,8 @@ func (s snapshot) Read(ctx context.Context, held []Event) iter.Seq2[Event, error
 	}
 }
 
-// Show implements Projection. It returns the entries, from the snapshot and from events, and what
-// is wrong with the events after the snapshot.
+// Show implements Projection. It returns the entries of the snapshot and of the later events, and
+// the faults of these events.
 func (s snapshot) Show(given []Event) string {
 	entries, seqs, p := []string{}, map[string]bool{}, newClientCopy()
 	add := func(raw []byte) {

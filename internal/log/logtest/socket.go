@@ -11,15 +11,15 @@ import (
 )
 
 // socket is a client that requests pages over a WebSocket and then follows the log. If the field
-// seqs is set, it requests pages by seq; each block is then one event. Otherwise it requests
+// `seqs` is set, it requests pages by seq, in which each block is one event. Otherwise it requests
 // pages by cursor.
 type socket struct {
 	API
 	limit int
 	seqs  bool
-	// newest is set if the client resumes with the events after the newest seq that it knows.
-	// Such a client first receives the open blocks as full snapshots. The field has an effect
-	// only if seqs is set.
+	// newest is set if the client resumes with the events after the newest seq that it knows. It
+	// then first receives the open blocks as full snapshots. The field has an effect only if `seqs`
+	// is set.
 	newest bool
 }
 
@@ -124,10 +124,10 @@ func (s socket) talk(ctx context.Context, conn *websocket.Conn, held []Event, yi
 	}
 }
 
-// first returns the first request of a client that has already received the events in held. A
-// client by seq starts before its oldest block that may have grown; a client by cursor starts
-// exactly at its cursor. There is no cursor for the start of the log, so a client by cursor then
-// requests the first event by seq.
+// first returns the first request of a client that has already received the events `held`. A client
+// that requests pages by cursor starts at the cursor of the last event. A client that requests
+// pages by seq starts before its oldest block that may have grown. Without an event there is no
+// cursor, so the first request is then by seq.
 func (s socket) first(held []Event) map[string]any {
 	if !s.seqs && len(held) > 0 {
 		return map[string]any{"cursor": lastID(held), "limit": s.limit}

@@ -33,11 +33,11 @@ func (s stream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] 
 	return s.from(ctx, s.path, header, held)
 }
 
-// errNoEnd reports a stream that ended properly, but without the event "end".
+// errNoEnd reports a stream that ended without an error, but also without the event "end".
 var errNoEnd = faultf("the stream ended cleanly, and without end")
 
-// from yields the events of a stream up to the event "end", which must come exactly once, and last.
-// If nothing is left to send, the server answers 204; from treats that as the end.
+// from yields the events of a stream. It checks that the event "end" comes exactly once, and last.
+// The status 204 means that the log has ended and the client has all of it.
 func (s stream) from(ctx context.Context, path string, header http.Header, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		res, err := s.get(ctx, s.API.path(path), header, http.StatusOK, http.StatusNoContent)
@@ -71,8 +71,8 @@ func (s stream) from(ctx context.Context, path string, header http.Header, held 
 	}
 }
 
-// lines returns the events as text, without pings. A superseded block becomes what a later reader
-// receives of it: the first chunk, without its text.
+// lines returns the events as text, without pings. Of a superseded block it contains only the first
+// chunk, without its text, because a later reader receives no more of the block.
 func lines(given []Event) string {
 	gone := superseded(given)
 	var b strings.Builder
@@ -92,7 +92,7 @@ func lines(given []Event) string {
 }
 
 // seqStream is a client of an event stream that resumes with the parameter after_seq. It stores
-// events and blocks; a snapshot replaces the stored block.
+// events and blocks. If it receives a snapshot of a block, it replaces the stored block.
 type seqStream struct{ stream }
 
 // Show implements Projection.

@@ -33,11 +33,10 @@ func finished(t *testing.T, open opentest.Reopener) (*deployment, uuid.UUID) {
 	return h, id
 }
 
-// CutAndResume reads every projection of an ended run with a cut after every event, and compares
-// the result with an uninterrupted reading. One server serves the uninterrupted reading. Another
-// server, which has opened the same store, serves what is read after a cut. On PostgreSQL, only
-// every seventh event is followed by a cut, from a random start. Reads are slower there and use the
-// same statements.
+// CutAndResume reads the log of an ended run in every projection. It checks that a reading that is
+// cut and resumed has the same content as an uninterrupted one. The reading is resumed on another
+// server over the same store. There is one cut after every event. On PostgreSQL, where reads are
+// slower, there is a cut only after every seventh event, from a random start.
 func CutAndResume(t *testing.T, open opentest.Reopener) {
 	h, id := finished(t, open)
 	projections, wholes := Projections(h.api(id)), map[string][]Event{}
@@ -63,7 +62,7 @@ func CutAndResume(t *testing.T, open opentest.Reopener) {
 	}
 }
 
-// checkNumbers checks the seqs and cursors in the readings of the event streams.
+// checkNumbers checks the seqs and the cursors in the event streams.
 func checkNumbers(t *testing.T, given map[string][]Event) {
 	t.Helper()
 	all := given["consolidated"]
@@ -82,9 +81,9 @@ func checkNumbers(t *testing.T, given map[string][]Event) {
 	}
 }
 
-// Live reads every projection while a run is going on. The connections of the readers break at
-// random moments. The parameter restarts is the number of times that the server is restarted.
-// Afterwards, each reader must have the same content as a reader that starts after the run.
+// Live reads every projection during a run, over connections that break at random moments. The
+// server is restarted `restarts` times. At the end, each reader must have the same content as a
+// reader that starts after the run.
 func Live(t *testing.T, open opentest.Reopener, restarts int) {
 	h := newDeployment(t, open)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -106,8 +105,9 @@ type Readers struct {
 	given map[string][]Event
 }
 
-// Attach starts a reader for every projection. The connections of the readers break at random
-// moments. After each error err a reader calls again(err), and then continues.
+// Attach starts a reader for every projection, over connections that break at random moments. After
+// each error of its connection, a reader calls the function `again` with the error, and then
+// continues.
 func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(error) error) *Readers {
 	r := &Readers{t: t, projections: Projections(a), given: map[string][]Event{}}
 	for n, name := range slices.Sorted(maps.Keys(r.projections)) {
@@ -130,8 +130,8 @@ func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(er
 	return r
 }
 
-// Compare waits until all readers have reached the end of the log. Each of them must have the same
-// content as a reader that starts now.
+// Compare waits until all readers have reached the end of the log. It checks that each reader has
+// the same content as a new reader.
 func (r *Readers) Compare(ctx context.Context) {
 	r.t.Helper()
 	r.reading.Wait()
@@ -148,8 +148,8 @@ func (r *Readers) Compare(ctx context.Context) {
 	}
 }
 
-// restartAfter restarts the server several times; the parameter times is their number. Before each
-// restart it reads some events.
+// restartAfter restarts the server as many times as `times` says. Before each restart it reads 40
+// events.
 func (h *deployment) restartAfter(ctx context.Context, p Projection, times int) {
 	h.t.Helper()
 	var held []Event

@@ -16,8 +16,8 @@ const (
 	// dialWithin is the time limit of a connection attempt to one address of NATS. The start of
 	// Perdure's server waits no longer than that.
 	dialWithin = 2 * time.Second
-	// pingEvery and pings determine how soon the client notices that a connection is broken, if the
-	// connection reports no error.
+	// pingEvery and pings determine how soon the client notices a broken connection that reports no
+	// error.
 	pingEvery = 5 * time.Second
 	pings     = 2
 	mostPause = 5 * time.Second
@@ -97,8 +97,8 @@ func (h *Hints) found(conn *nats.Conn) {
 	h.logger.Info(foundText, "nats", conn.ConnectedUrlRedacted())
 }
 
-// lost handles the end or failure of a connection. It logs err only if err differs from the last
-// error.
+// lost handles the end of a connection or a failed attempt to connect. It logs the error if the
+// error differs from the last one.
 func (h *Hints) lost(err error) {
 	if err == nil {
 		err = errors.New("the connection was closed")

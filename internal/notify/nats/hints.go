@@ -22,12 +22,11 @@ import (
 
 const (
 	// pace is the minimum time between two messages. Hints that are published in between are sent
-	// together in the next message, each topic once.
+	// together in the next message, with each topic once.
 	pace = time.Millisecond
 	// mostMarks is the maximum number of topics in one message. Each topic takes eight bytes.
 	mostMarks = 8192
-	// mostPending is the maximum number of topics that wait to be sent. More topics are dropped,
-	// because any hint may be lost.
+	// mostPending is the maximum number of topics that wait to be sent. Further hints are lost.
 	mostPending = 8 * mostMarks
 	// format is the first byte of a message. Messages with another first byte are from another
 	// version, and are ignored.
@@ -37,15 +36,15 @@ const (
 // Options configures the connection to NATS. URL and Cluster are required; the zero value of every
 // other field works.
 type Options struct {
-	// URL is nats://, tls://, ws:// or wss://[user[:password]@]host[:port], or several, separated
-	// by commas. A user without a password is used as a token.
+	// URL is the address of NATS: nats://, tls://, ws:// or wss://[user[:password]@]host[:port]. It
+	// can be a list, separated by commas. A user without a password is a token.
 	URL string
 	// Creds is a file with a JWT and its seed, in the format of nsc.
 	Creds string
 	// CA is a file with the certificates (PEM) that verify the server's certificate.
 	CA string
-	// Cluster is a part of the subject. It must be the same for the servers of one store and
-	// different for others on the same NATS.
+	// Cluster is a part of the NATS subject of the hints. It must be the same for the servers of
+	// one store, and different for other stores that use the same NATS.
 	Cluster string
 	// Logger logs the loss and recovery of the connection.
 	Logger *slog.Logger
@@ -102,13 +101,13 @@ func Open(o Options) (*Hints, error) {
 	return h, nil
 }
 
-// subscribe subscribes to the hints of other servers. The client repeats the subscription on each
-// new connection.
+// subscribe subscribes to the hints of other servers. The NATS client repeats the subscription on
+// each new connection.
 func (h *Hints) subscribe() error {
 	sub, err := h.conn.Subscribe(h.subject, func(m *nats.Msg) { h.receive(m.Data) })
 	if err == nil {
-		// If this process is stopped for a while, messages over these limits are dropped. Little is
-		// lost by that, because one hint reports any number of changes of its topic.
+		// Messages over these limits are dropped, for example while this process is stopped. Little
+		// is lost, because one hint stands for any number of changes of its topic.
 		err = sub.SetPendingLimits(1024, 8<<20)
 	}
 	if err != nil {
@@ -117,8 +116,8 @@ func (h *Hints) subscribe() error {
 	if h.conn.IsConnected() {
 		h.trouble.Store(nil)
 		// FlushTimeout waits until NATS has the subscription, so that this process receives every
-		// hint that is sent after subscribe has returned. The connection's handlers report a
-		// failure.
+		// hint that is sent after subscribe has returned. The connection's handlers report an
+		// error.
 		_ = h.conn.FlushTimeout(time.Second)
 	}
 	return nil
@@ -141,13 +140,14 @@ func (h *Hints) Check() error {
 	return nil
 }
 
-// Counts implements notify.Counted. It cannot count hints that NATS itself loses.
+// Counts implements notify.Counted. Hints that NATS itself loses are not counted as lost.
 func (h *Hints) Counts() (sent, lost int64) { return h.sent.Load(), h.lostHints.Load() }
 
 // flushWithin is the time that Close waits for NATS to take the last hints.
 const flushWithin = time.Second
 
-// Close sends the pending hints, and ends the connection. Hints still work inside the process.
+// Close sends the pending hints, and ends the connection. Hints inside the process still work after
+// that.
 func (h *Hints) Close() {
 	h.end()
 	<-h.ended
@@ -174,7 +174,7 @@ func (h *Hints) PublishAway(topic string) {
 	h.away(notify.MarkOf(topic))
 }
 
-// away queues a hint that is to be sent to other servers.
+// away queues a hint for other servers.
 func (h *Hints) away(m notify.Mark) {
 	h.mu.Lock()
 	if len(h.pending) < mostPending {
@@ -215,7 +215,7 @@ func (h *Hints) send() {
 // sendPending sends the pending hints.
 func (h *Hints) sendPending() {
 	for batch := range slices.Chunk(h.take(), mostMarks) {
-		// Without a connection the hints are lost, because the client buffers nothing.
+		// Without a connection the hints are lost, because the NATS client buffers nothing.
 		if h.conn.Publish(h.subject, encode(batch)) != nil {
 			h.lostHints.Add(int64(len(batch)))
 		}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// join connects a new Hints to NATS, like another process.
+// join connects a new Hints to NATS. It stands for another process.
 func join(t testing.TB, url, cluster string) *Hints {
 	t.Helper()
 	h, err := Open(Options{URL: url, Cluster: cluster, Logger: slog.New(slog.DiscardHandler)})
@@ -100,8 +100,8 @@ func TestDeploymentsAreApart(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "two")
 	notifytest.Apart(t, a, b)
-	// Once this later message has arrived at the subscriber in its own cluster, the earlier hint of
-	// the other cluster can no longer arrive there.
+	// When this later message has arrived in the cluster "two", the earlier hint of the cluster
+	// "one" can no longer arrive there.
 	other := join(t, server.URL(), "two")
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic, notify.Freed("acme"))
@@ -116,8 +116,8 @@ func TestDeploymentsAreApart(t *testing.T) {
 	}
 }
 
-// TestHintsOutliveNATS checks two processes while NATS stops and starts several times. Each time it
-// has started, hints reach the other process again; the processes need no restart.
+// TestHintsOutliveNATS checks two processes while NATS stops and starts several times. After each
+// start, hints reach the other process again, without a restart of the processes.
 func TestHintsOutliveNATS(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	server.Stop()
@@ -288,7 +288,8 @@ func received(hints <-chan struct{}) bool {
 	}
 }
 
-// until calls done repeatedly until it returns true. It fails the test after 30 seconds.
+// until calls the function `done` repeatedly until it returns true. It fails the test after 30
+// seconds.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

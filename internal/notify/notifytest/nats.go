@@ -9,8 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// NATS is a NATS server inside the test, on loopback. Clients must authenticate as one of its
-// users.
+// NATS is a NATS server inside the test, on loopback. It accepts a few users, each with a password.
 type NATS struct {
 	t    testing.TB
 	port int

@@ -1,5 +1,4 @@
-// Package notifytest tests any notify.Notifier against its contract, and runs a NATS server for
-// tests.
+// Package notifytest has tests that every notify.Notifier must pass, and a NATS server for tests.
 package notifytest
 
 import (
@@ -11,15 +10,15 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Open is a function that opens the Notifier of another process of one deployment, and closes it at
-// the end of the test.
+// Open opens a Notifier for another process of the same deployment. It closes the Notifier at the
+// end of the test.
 type Open func(t testing.TB) notify.Notifier
 
 // patience is the maximum time to wait for a hint.
 const patience = 30 * time.Second
 
-// Inside tests the properties inside one process that do not depend on messages between processes.
-// No hint is lost, none blocks the publisher, and none reaches subscribers of other topics.
+// Inside tests hints inside one process, which need no messages to other processes. No hint is
+// lost, none blocks the publisher, and none reaches subscribers of other topics.
 func Inside(t *testing.T, open Open) {
 	t.Run("a hint reaches who has subscribed", func(t *testing.T) { reaches(t, open(t)) })
 	t.Run("a hint is of its topic", func(t *testing.T) { ofItsTopic(t, open(t)) })
@@ -221,9 +220,9 @@ func staysInside(t *testing.T, open Open) {
 	}
 }
 
-// Apart tests two processes that do not receive each other's messages, because messages are lost or
-// because they belong to different deployments. Hints arrive inside each process, but not in the
-// other. Nothing blocks.
+// Apart tests two processes that do not receive each other's messages: messages are lost, or the
+// processes belong to different deployments. Hints arrive inside each process but not in the other
+// process, and nothing blocks.
 func Apart(t *testing.T, a, b notify.Notifier) {
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic)

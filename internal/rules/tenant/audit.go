@@ -1,6 +1,6 @@
-// Package tenant contains the decisions about the data of an org outside its executions: the org
+// Package tenant executes the commands about the data of an org outside its executions: the org
 // itself, its API keys, sessions, agent definitions, registered kinds and retention. As in package
-// rules, a decision is a pure function that may run more than once for the same command.
+// rules, each command is a pure function that may run more than once.
 package tenant
 
 import (
@@ -23,9 +23,8 @@ func (c Change) record(now perdure.Time) *perdure.AuditRecord {
 	return &perdure.AuditRecord{At: now, Actor: c.Actor, Action: c.Action, Org: c.Org}
 }
 
-// key returns the audit record of a change of an API key; the parameter before is nil for a new
-// key. The record has hashes of the row before and after the change. They do not cover the hash of
-// the key's secret.
+// key returns the audit record of a change of an API key; `before` is nil for a new key. The record
+// has hashes of the row before and after the change, which do not include the key's secret.
 func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectID, r.SubjectName, r.After = idOf(after.ID), after.Name, sumOf(after)
@@ -35,9 +34,8 @@ func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.Au
 	return r
 }
 
-// session returns the audit record of the start or the end of a session; the parameter before is
-// nil at the start, the parameter after is nil at the end. The record has hashes of the row before
-// and after. They do not cover the hashes of the session's secrets.
+// session returns the audit record of the start of a session (`before` is nil) or of its end
+// (`after` is nil). The record has a hash of the row, which does not include the session's secrets.
 func (c Change) session(now perdure.Time, before, after *perdure.Session) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -51,7 +49,7 @@ func (c Change) session(now perdure.Time, before, after *perdure.Session) *perdu
 	return r
 }
 
-// orgRow returns the audit record of an org's change; the parameter before is nil for a new org.
+// orgRow returns the audit record of an org's change; `before` is nil for a new org.
 func (c Change) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectName, r.After = after.ID, sumOf(after)
@@ -61,8 +59,8 @@ func (c Change) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.Au
 	return r
 }
 
-// definition returns the audit record of a definition's change; the parameter before is nil for a
-// new definition, the parameter after is nil for a deleted one.
+// definition returns the audit record of a definition's change; `before` is nil for a new
+// definition, and `after` for a deleted one.
 func (c Change) definition(now perdure.Time, before, after *perdure.Definition) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -76,9 +74,9 @@ func (c Change) definition(now perdure.Time, before, after *perdure.Definition) 
 	return r
 }
 
-// webhook returns the audit record of a webhook's change; the parameter before is nil for a new
-// webhook. The record has hashes of the row before and after the change. They do not cover the
-// secrets. The name in the record is the URL without its query, which may contain a secret.
+// webhook returns the audit record of a webhook's change; `before` is nil for a new webhook. The
+// record has hashes of the row before and after the change, which do not include the secrets. The
+// webhook's name in the record is its URL without the query, which may contain a secret.
 func (c Change) webhook(now perdure.Time, before, after *perdure.Webhook) *perdure.AuditRecord {
 	r := c.record(now)
 	name, _, _ := strings.Cut(after.URL, "?")
@@ -101,7 +99,7 @@ func (c Change) policy(now perdure.Time, after *perdure.Retention) *perdure.Audi
 
 func idOf(id uuid.UUID) *uuid.UUID { return &id }
 
-// sumOf returns the SHA-256 of the row's JSON in text form, "" if the row cannot be encoded.
+// sumOf returns the SHA-256 of the row's JSON as text; "" if the row cannot be encoded.
 func sumOf(row any) string {
 	raw, err := json.Marshal(row)
 	if err != nil {

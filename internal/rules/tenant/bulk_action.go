@@ -63,7 +63,7 @@ func (c Change) bulkAction(now perdure.Time, a *perdure.BulkAction) *perdure.Aud
 	return r
 }
 
-// BulkTurn is the application of a bulk action to one of its executions.
+// BulkTurn is the part of a bulk action that concerns one execution.
 type BulkTurn struct {
 	Action    uuid.UUID
 	At        int // number of the execution in the action, from 0
@@ -82,10 +82,10 @@ func (t BulkTurn) Needs(name perdure.BulkActionName, x *perdure.Execution) store
 	return n
 }
 
-// TakeBulkTurn applies a bulk action to one execution, and counts the execution as handled in the
-// same transaction. If the execution was handled already, nothing changes. If the action's command
-// is refused for the execution, the execution counts as failed. The result in Decision.Value is the
-// updated action; nil if the action was deleted.
+// TakeBulkTurn applies a bulk action to one execution, and counts the execution as handled. If the
+// execution was handled already, nothing changes. If the command cannot be applied to the
+// execution, the execution counts as failed. The result in Decision.Value is the updated action;
+// nil if the action was deleted.
 func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes, error) {
 	a := s.BulkAction
 	if a == nil || a.Status != perdure.BulkRunning || a.Handled() != t.At {
@@ -112,7 +112,7 @@ func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes,
 	return ch, nil
 }
 
-// actOn returns the changes that the action a makes to one execution; nil if it has no effect on
+// actOn returns the changes that a bulk action makes to one execution; nil if it has no effect on
 // that execution.
 func actOn(s *store.State, cfg rules.Config, a *perdure.BulkAction, t BulkTurn) (*store.Changes, error) {
 	if s.Execution == nil || !a.Takes(s.Execution) {

@@ -55,8 +55,7 @@ func (o Outcome) NeedsWebhook() bool { return o.gone() }
 
 // EndAttempt records the outcome of an attempt to send a delivery. If the endpoint has responded
 // with 410 Gone, the webhook is disabled. The result in Decision.Value is the delivery's row.
-// EndAttempt returns no changes if, meanwhile, another sender has taken the delivery, or it was
-// deleted.
+// EndAttempt returns no changes if the delivery was deleted, or another sender has taken it.
 func EndAttempt(s *store.State, by Change, o Outcome) (*store.Changes, error) {
 	d := s.Delivery
 	if d == nil || d.Fence != o.Fence || d.Status != perdure.DeliveryPending {
@@ -88,8 +87,8 @@ func endDelivery(d *perdure.Delivery, status perdure.DeliveryStatus, now perdure
 	d.Status, d.EndedAt, d.NextAttemptAt = status, &now, nil
 }
 
-// pauseAfter returns the pause after a failed attempt, counted from 1. If the endpoint asks for a
-// longer pause, the parameter asked, that pause counts, but at most the longest one of the
+// pauseAfter returns the pause after a failed attempt, counted from 1. If the endpoint has asked
+// for a longer pause (`asked`), the result is that pause, but at most the longest one of the
 // schedule.
 func pauseAfter(attempt int, asked time.Duration) time.Duration {
 	retries := perdure.DeliveryRetries
@@ -97,9 +96,9 @@ func pauseAfter(attempt int, asked time.Duration) time.Duration {
 	return max(pause, min(asked, retries[len(retries)-1]))
 }
 
-// Resend makes a delivery due at once, with all its attempts, even if the delivery has succeeded or
-// is dead. The result in Decision.Value is the delivery's row. Errors: not_found; conflict, if the
-// delivery's webhook is disabled.
+// Resend makes a delivery due at once, even if it has succeeded or is dead. All attempts of the
+// schedule are available again. The result in Decision.Value is the delivery's row. Errors:
+// not_found; conflict, if the delivery's webhook is disabled.
 func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	if err := checkSends(s, k.Webhook); err != nil {
 		return nil, err
@@ -139,13 +138,12 @@ func delivering(d *perdure.Delivery) *store.Changes {
 	return &store.Changes{Deliveries: []*perdure.Delivery{d}, Answer: &rules.Decision{Value: &row, Hints: []rules.Hint{{Kind: rules.HintDeliveries}}}}
 }
 
-// ReturnDeliveries makes those deliveries due at once that a server was sending when it ended.
+// ReturnDeliveries makes the deliveries due at once that a server was sending when it ended.
 func ReturnDeliveries() (*store.Changes, error) {
 	return &store.Changes{ReturnDeliveries: true, Answer: &rules.Decision{}}, nil
 }
 
-// SweepDeliveries deletes deliveries whose retention has ended; the parameter most is the maximum
-// number.
+// SweepDeliveries deletes at most `most` deliveries whose retention has ended.
 func SweepDeliveries(most int) (*store.Changes, error) {
 	return &store.Changes{SweepDeliveries: most, Answer: &rules.Decision{}}, nil
 }

@@ -14,9 +14,9 @@ func CreateKey(s *store.State, by Change, key perdure.APIKey) (*store.Changes, e
 	return &store.Changes{Key: &row, Audit: by.key(s.Now, nil, &row), Answer: &rules.Decision{Value: &key}}, nil
 }
 
-// ChangeKey passes the row of an API key to the function change. If change has changed anything, it
-// stores the row and an audit record. The result in Decision.Value is the key's row. Errors:
-// not_found, and the errors of the function change.
+// ChangeKey passes the row of an API key to the function `change`. If the function has changed the
+// row, ChangeKey stores it with an audit record. The result in Decision.Value is the key's row.
+// Errors: not_found, and those of the function.
 func ChangeKey(s *store.State, by Change, id uuid.UUID, change func(now perdure.Time, k *perdure.APIKey) error) (*store.Changes, error) {
 	if s.Key == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no key %s", id)

@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// MaxKnownEndpoints is the maximum number of stored endpoints of a kind, for all its workers
-// together.
+// MaxKnownEndpoints is the maximum number of model endpoints that are stored for a kind, for all
+// its workers together.
 const MaxKnownEndpoints = 2000
 
-// Register stores the kinds of agents and tasks that a worker of the org can run. A stored kind
-// combines the providers and endpoints of all its workers. Register also stores the worker, so that
-// lists of workers contain it.
+// Register stores the kinds of agents and tasks that a worker of the org can run. A stored kind has
+// the providers and endpoints of all its workers. Register also stores the worker, so that lists of
+// workers contain it.
 func Register(s *store.State, org string, r perdure.Registration) (*store.Changes, error) {
 	return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Workers: workersOf(s, org, r), Answer: &rules.Decision{}}, nil
 }
@@ -53,9 +53,8 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// knownEndpoints returns the endpoints allowed by a worker of these queues, followed by the
-// endpoints that were known before. If there are more than MaxKnownEndpoints, it removes the last
-// ones.
+// knownEndpoints returns the endpoints that a worker of these queues allows, followed by those that
+// were known before. At most MaxKnownEndpoints are returned.
 func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
 	for _, queue := range queues {
 		for _, e := range allowed {

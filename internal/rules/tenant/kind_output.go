@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// maxKnownOutputs is the maximum number of output schemas of a kind, including those of older
-// registrations.
+// maxKnownOutputs is the maximum number of output schemas that are stored for a kind. The schemas
+// of older registrations are included.
 const maxKnownOutputs = 20
 
-// outputsBefore returns the output schemas that the kind k had before a registration. If its
-// workers have registered no schema, the result is one schema that accepts every output.
+// outputsBefore returns the output schemas that a kind had before a registration. If its workers
+// have registered no schema, the result is one schema that accepts every output.
 func outputsBefore(k store.Kind) []store.KindOutput {
 	if len(k.Outputs) == 0 {
 		return []store.KindOutput{{SeenAt: k.SeenAt}}
@@ -22,7 +22,7 @@ func outputsBefore(k store.Kind) []store.KindOutput {
 }
 
 // knownOutputs returns the registered output schema, followed by those that were known before. It
-// drops each schema whose last registration is more than SignalTTL ago, and the oldest ones above
+// drops schemas that were last registered more than SignalTTL ago, and the oldest ones over
 // maxKnownOutputs. If no schema remains, the result is empty.
 func knownOutputs(registered json.RawMessage, before []store.KindOutput, now perdure.Time) []store.KindOutput {
 	all := []store.KindOutput{{Schema: registered, SeenAt: now}}

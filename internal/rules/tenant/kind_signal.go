@@ -10,16 +10,16 @@ import (
 )
 
 // SignalTTL is how long the server remembers a signal of a kind after the last registration that
-// contains it. Workers register their kinds every hour. Once SignalTTL is over, no worker that
-// registers the signal can have run in all that time.
+// contains it. Workers register their kinds every hour, so after SignalTTL no worker with this
+// signal has run for almost that long.
 const SignalTTL = 24 * time.Hour
 
-// maxKnownSignalBytes is the maximum size of the signals of a kind, including those of older
-// registrations.
+// maxKnownSignalBytes is the maximum size of the signals that are stored for a kind. The signals of
+// older registrations are included.
 const maxKnownSignalBytes = 4 * perdure.MaxSignalSpecBytes
 
 // knownSignals returns the signals of a registration, followed by those that were known before. It
-// drops each signal whose last registration is more than SignalTTL ago, and the oldest ones above
+// drops signals that were last registered more than SignalTTL ago, and the oldest ones over
 // maxKnownSignalBytes.
 func knownSignals(registered []perdure.SignalSpec, before []store.KindSignal, now perdure.Time) (all []store.KindSignal) {
 	size := 0

@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ChangeOrg stores the org that the function change returns. It adds an audit record if the org is
-// new, or if change has disabled or enabled it. The result in Decision.Value is the org's row.
-// Errors: the errors of change.
+// ChangeOrg stores the org that the function `change` returns. It adds an audit record if the org
+// is new, or was disabled or enabled. The result in Decision.Value is the org's row. Errors: those
+// of the function.
 func ChangeOrg(s *store.State, by Change, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*store.Changes, error) {
 	before := copyOrg(s.Org)
 	after, err := change(s.Now, s.Org)

@@ -33,8 +33,8 @@ func Prune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
 	return &store.Changes{Prune: prune, Answer: &rules.Decision{Hints: []rules.Hint{{Kind: rules.HintLog, Execution: x.ID}}}}, nil
 }
 
-// PruneCheckpoints deletes those checkpoints of an execution that are older than the retention,
-// about the given number of rows at most. It does not delete the newest checkpoint.
+// PruneCheckpoints deletes about the given number of rows of checkpoints whose retention has ended.
+// It does not delete the newest checkpoint of the execution.
 func PruneCheckpoints(s *store.State, rows int) (*store.Changes, error) {
 	period := s.Retention.Checkpoints
 	if s.Execution == nil || period == nil || *period == perdure.Forever {
@@ -44,18 +44,17 @@ func PruneCheckpoints(s *store.State, rows int) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Checkpoints: &before, Rows: rows}, Answer: &rules.Decision{}}, nil
 }
 
-// DropExecution deletes rows of an execution that is marked for deletion, about the given number at
-// most.
+// DropExecution deletes about the given number of rows of an execution that is marked for deletion.
 func DropExecution(rows int) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Rows: rows}, Answer: &rules.Decision{}}, nil
 }
 
-// DropStreams deletes rows of deleted streams, about the given number at most.
+// DropStreams deletes about the given number of rows of deleted streams.
 func DropStreams(rows int) (*store.Changes, error) {
 	return &store.Changes{DropStreams: rows, Answer: &rules.Decision{}}, nil
 }
 
-// FreePages returns unused pages of the store to the file system, at most the given number.
+// FreePages returns at most the given number of unused pages of the store to the file system.
 func FreePages(pages int) (*store.Changes, error) {
 	return &store.Changes{Free: pages, Answer: &rules.Decision{}}, nil
 }

@@ -18,9 +18,8 @@ func StartSession(s *store.State, by Change, session perdure.Session) (*store.Ch
 	return &store.Changes{Session: &row, Audit: by.session(s.Now, nil, &row), Answer: &rules.Decision{Value: &session}}, nil
 }
 
-// EndSession ends a session. The function visible reports whether the caller may see the session;
-// otherwise the error is not_found. The result in Decision.Value is the session's row. Error:
-// not_found.
+// EndSession ends a session. The result in Decision.Value is the session's row. Error: not_found,
+// also if the function `visible` reports that the caller may not see the session.
 func EndSession(s *store.State, by Change, id uuid.UUID, visible func(*perdure.Session) bool) (*store.Changes, error) {
 	if s.Session == nil || s.Session.ExpiresAt.Reached(s.Now) || !visible(s.Session) {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no session %s", id)
@@ -28,7 +27,7 @@ func EndSession(s *store.State, by Change, id uuid.UUID, visible func(*perdure.S
 	return &store.Changes{EndSession: &id, Audit: by.session(s.Now, s.Session, nil), Answer: &rules.Decision{Value: s.Session}}, nil
 }
 
-// SweepSessions deletes expired sessions; the parameter most is the maximum number.
+// SweepSessions deletes at most `most` expired sessions.
 func SweepSessions(most int) (*store.Changes, error) {
 	return &store.Changes{SweepSessions: most, Answer: &rules.Decision{}}, nil
 }

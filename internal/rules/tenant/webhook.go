@@ -40,9 +40,9 @@ func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r pe
 	})
 }
 
-// RotateWebhook replaces the secret of a webhook. Deliveries are also signed with the previous
-// secret for perdure.OldSecretLife. Any secret older than the previous one is no longer used. The
-// result in Decision.Value is the webhook's new row. Errors: not_found.
+// RotateWebhook replaces the secret of a webhook. For perdure.OldSecretLife, deliveries are also
+// signed with the previous secret. The result in Decision.Value is the webhook's new row. Errors:
+// not_found.
 func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) {
 		until := s.Now.Add(perdure.OldSecretLife)
@@ -83,8 +83,8 @@ func sameWebhook(a, b *perdure.Webhook) bool {
 
 func sameID(a, b *uuid.UUID) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// checkBound checks that a webhook may be bound to an API key; a nil key means none. Errors:
-// invalid_argument.
+// checkBound checks that a webhook may be bound to an API key. A nil key means that it is bound to
+// none. Errors: invalid_argument.
 func checkBound(s *store.State, key *uuid.UUID) error {
 	if key == nil {
 		return nil
@@ -92,8 +92,8 @@ func checkBound(s *store.State, key *uuid.UUID) error {
 	return rules.CheckLinkKey(s.Key, *key)
 }
 
-// DeleteWebhook deletes a webhook and its secrets at once, and its deliveries step by step. The
-// result in Decision.Value is the webhook's row before the deletion. Errors: not_found.
+// DeleteWebhook deletes a webhook and its secrets. Its deliveries are deleted later, step by step.
+// The result in Decision.Value is the webhook's row before the deletion. Errors: not_found.
 func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
 	if s.Webhook == nil {
 		return nil, noWebhook(id)
@@ -104,9 +104,9 @@ func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, err
 	return &store.Changes{Webhook: w, Audit: by.webhook(s.Now, &before, w), Answer: &rules.Decision{Value: &before}}, nil
 }
 
-// DisableOverdue disables a webhook that has too many waiting deliveries, which become dead. The
-// result in Decision.Value is the webhook's new row. The changes are nil if the webhook no longer
-// has too many waiting deliveries, or is already disabled.
+// DisableOverdue disables a webhook that has too many waiting deliveries; the deliveries become
+// dead. The result in Decision.Value is the webhook's new row. If the webhook no longer has too
+// many, or is already disabled, the changes are nil.
 func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {
 		return nil, nil
@@ -114,7 +114,7 @@ func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	return disable(s, by, "it had more than 10,000 undelivered events"), nil
 }
 
-// disable disables the webhook; the parameter why is the reason that is stored.
+// disable disables the webhook, and stores the reason.
 func disable(s *store.State, by Change, why string) *store.Changes {
 	before, w := *s.Webhook, s.Webhook
 	w.Enabled, w.DisabledReason, w.UpdatedAt, w.Version = false, why, s.Now, w.Version+1

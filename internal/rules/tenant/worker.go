@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// workersOf returns the row of a worker that registers its kinds. It returns none if the org has
-// too many workers, or if the worker has no id.
+// workersOf returns the row of a worker that registers its kinds. If the org has too many workers,
+// or the worker has no id, it returns no row.
 func workersOf(s *store.State, org string, r perdure.Registration) []*perdure.WorkerInfo {
 	if s.WorkerCount >= perdure.MaxListedWorkers || r.WorkerID == uuid.Nil {
 		return nil

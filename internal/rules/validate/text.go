@@ -1,5 +1,5 @@
-// Package validate contains checks of requests that need no stored state: of JSON, and of texts
-// that not every store can hold.
+// Package validate contains checks of requests that need no stored state: checks of JSON, and
+// checks for texts that some stores cannot hold.
 package validate
 
 import (
@@ -18,10 +18,10 @@ import (
 // queue.
 const MaxName = 200
 
-// Texts returns an error if a request contains a text that not every store can hold; the error
-// names the first one. It visits all fields by reflection, so that a new field is checked, too. It
-// does not check contents, which are bytes, nor texts of errors, which TaskError repairs. The
-// parameter at is the place of the request in the texts of errors, "" for the top.
+// Texts returns an error for the first text in a request that some store cannot hold. It visits all
+// fields by reflection, so that a new field is checked, too. It does not check contents, which are
+// bytes, nor texts of errors, which TaskError repairs. `at` names the request in the texts of
+// errors; "" for the top.
 func Texts(at string, request any) error {
 	where, bad := badText(reflect.ValueOf(request))
 	if bad == "" {
@@ -35,8 +35,8 @@ var (
 	timeType      = reflect.TypeFor[perdure.Time]()
 )
 
-// badText returns the first text in v that not every store can hold, and its place in v. The text
-// is "" if there is none.
+// badText returns the first text in v that some store cannot hold, and its place in v. Both are ""
+// if there is none.
 func badText(v reflect.Value) (where, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -110,8 +110,8 @@ func JSON(field string, raw json.RawMessage) error {
 	return perdure.CheckDocumentBytes(field, raw, perdure.DocumentRules{Workers: true})
 }
 
-// Metadata checks an execution's metadata. It refuses half of a surrogate pair, because the store
-// compares members as text, and half of a pair is not a character.
+// Metadata checks an execution's metadata. It refuses half of a surrogate pair, which is not a
+// character, because the store compares members as text.
 func Metadata(raw json.RawMessage) error {
 	if err := JSON("metadata", raw); err != nil {
 		return err
@@ -138,7 +138,7 @@ func Metadata(raw json.RawMessage) error {
 	return nil
 }
 
-// escaped returns the character that an escape \u with these four hexadecimal digits stands for.
+// escaped returns the character for an escape \u with these four hexadecimal digits.
 func escaped(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:4]), 16, 16)
 	if err != nil {
@@ -147,9 +147,8 @@ func escaped(digits []byte) rune {
 	return rune(n)
 }
 
-// TaskError returns a copy of the error whose texts every store can hold. Otherwise the store would
-// refuse the end of an execution or task with this error, and the execution or task would never
-// end.
+// TaskError returns a copy of the error with texts that every store can hold. Otherwise the store
+// would refuse the end of an execution or task with this error, which would then never end.
 func TaskError(e *perdure.TaskError) *perdure.TaskError {
 	if e == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package check reads a whole store and reports errors in it. With it, operators find out whether a
-// disk, a restore or a copy has damaged the store. It changes nothing, and servers may be running
-// at the same time.
+// Package check reads a whole store and reports errors in it. It shows operators whether a disk, a
+// restore or a copy has damaged the store. It changes nothing, and servers may run at the same
+// time.
 package check
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Reader reads a store that is checked.
+// Reader has the reads that the check of a store needs.
 type Reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[perdure.Entry], error)
@@ -26,10 +26,10 @@ type Reader interface {
 	BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error)
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
-	// Audit first checks the data that belongs to no execution. If that data is damaged, Audit
-	// yields an error and ends. Otherwise it yields the id of every execution.
+	// Audit checks the data that belongs to no execution, and then yields the id of every
+	// execution. If that data is damaged, Audit yields an error and ends.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditTree checks the places that the store has recorded for the entries of an execution's
+	// AuditTree checks the stored places (segment and depth) of the entries in an execution's
 	// conversation tree. It returns a text for each fault.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
@@ -49,9 +49,9 @@ type Result struct {
 	Findings int64
 }
 
-// Run checks every execution. After each execution it calls the function told with the counts so
-// far. For each finding it calls the function found. If a failed read makes the rest of the check
-// impossible, Run returns the error of that read and the counts so far.
+// Run checks every execution. It calls the function `found` for each finding, and after each
+// execution the function `told` with the counts up to then. If a read fails in such a way that the
+// check cannot continue, Run returns the counts and the error of the read.
 func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) (Result, error) {
 	c := &checker{ctx: ctx, r: r, found: found}
 	for id, err := range r.Audit(ctx) {
@@ -73,8 +73,8 @@ func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) 
 	return c.Result, nil
 }
 
-// stops reports whether an error of a read makes the rest of the check impossible. That is so if
-// the context has ended, or if the database is unreachable.
+// stops reports whether the check cannot continue after an error of a read: the context has ended,
+// or the database is unreachable.
 func stops(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || perdure.IsCode(err, perdure.Unavailable)
 }
@@ -92,8 +92,8 @@ func (c *checker) wrong(format string, args ...any) {
 	c.found(Finding{Execution: c.id, What: fmt.Sprintf(format, args...)})
 }
 
-// tries is the number of times that an execution with findings is checked before its findings count.
-// A server may change the execution between two reads of one check.
+// tries is the number of times that an execution with findings is checked. The findings of one
+// check can be wrong, because a server may change the execution between two reads.
 const tries = 3
 
 // settled checks an execution at most tries times, until a check has no findings. It reports the
@@ -204,7 +204,7 @@ func (c *checker) entries(x *perdure.Execution) error {
 	return nil
 }
 
-// tree checks the recorded places of the execution's entries in the conversation tree.
+// tree checks the stored places of the execution's entries in the conversation tree.
 func (c *checker) tree(*perdure.Execution) error {
 	wrong, err := c.r.AuditTree(c.ctx, c.id)
 	for _, what := range wrong {

@@ -23,8 +23,9 @@ type logCheck struct {
 	open map[int64]*text
 }
 
-// log checks the log of an execution. No position and no seq may be missing, except those of pruned
-// records. Each closed block must have the length and the hash that its closing event states.
+// log checks the log of an execution. Positions and seqs must have no gaps, except for pruned
+// records at the beginning. Each closed block must have the length and the hash in its event
+// block.closed.
 func (c *checker) log(x *perdure.Execution) error {
 	l := logCheck{checker: c, open: map[int64]*text{}}
 	first, err := c.r.LogHead(c.ctx, c.id)

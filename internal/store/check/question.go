@@ -9,8 +9,8 @@ import (
 )
 
 // questions checks the questions of an execution. The row of the execution must have the right
-// number of open questions, and none may be open after the execution's end. Each decision must have
-// a time, and large details must match their hash.
+// number of open questions. After the end of the execution, no question may be open. Each decided
+// question must have the time of its decision, and large details must match their hash.
 func (c *checker) questions(x *perdure.Execution) error {
 	open := 0
 	for cursor, more := "", true; more; more = cursor != "" {
@@ -43,8 +43,8 @@ func (c *checker) questions(x *perdure.Execution) error {
 	return nil
 }
 
-// largeDetails compares the details of a question that are stored in a blob with their hash. It
-// ignores the details of a LOCAL execution that only its worker has.
+// largeDetails compares the details of a question that are stored in a blob with their hash. If
+// only the worker of a LOCAL execution has the details, it does nothing.
 func (c *checker) largeDetails(q *perdure.Question) error {
 	ref := q.DetailsBlob
 	if ref == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestCommandsAreCharged checks that the budget of the caller's org is charged for the number and
-// the size of its commands. The wait in the queue must not be charged.
+// the size of its commands, but not for the time in the queue.
 func TestCommandsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		commands, bytes int

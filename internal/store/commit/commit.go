@@ -1,5 +1,5 @@
-// Package commit contains the code that the committers of all stores share: a queue of commands by
-// lane and org, from which batches are taken, and the handling of failed batches.
+// Package commit contains the code that the committers of all stores share: the queue of commands,
+// from which batches are taken, and the handling of failed batches.
 package commit
 
 import (
@@ -12,20 +12,20 @@ import (
 // Runner runs batches of commands in a database.
 type Runner interface {
 	// Attempt runs a batch in one transaction. If err is nil, the outcomes are in the order of the
-	// batch's calls. If err is not nil, nothing is written, unless err says that this is unknown.
-	// The parameter careful matters for a command that picks several candidates. If it is set, an
+	// batch's calls. Otherwise nothing is written, unless err says that this is unknown. A command
+	// may pick several rows from the store to work on (its candidates). If `careful` is true, an
 	// error of the store fails only the affected candidates, not the whole batch.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
-	// Gives converts an error of Attempt. The result told is the error for the callers of the
-	// commands. If the result up is true, no single command has caused the error, so the whole
-	// batch fails at once.
+	// Gives converts an error of Attempt. The result `told` is the error for the callers of the
+	// commands. The result `up` is true if no single command has caused the error. The whole batch
+	// then fails at once.
 	Gives(err error) (told error, up bool)
 }
 
-// Process commits a batch and answers its callers. A plain queue commits each command in a
-// transaction of its own. Otherwise the batch is one transaction. If that transaction fails, each
-// half of the batch runs again with newly loaded state, until the faulty command runs alone. If
-// that command picks its candidates, it runs once more with careful set, so that only the faulty
+// Process commits a batch and sends the outcomes to its callers. A plain queue commits each command
+// in a transaction of its own. Otherwise the batch is one transaction. If that transaction fails,
+// each half of the batch runs again with newly loaded state, until the faulty command runs alone.
+// If that command picks candidates, it runs once more with `careful` set, so that only the faulty
 // candidates fail.
 //
 // Process returns, in order, the calls that were not run and must be in the next batch (see
@@ -71,8 +71,8 @@ func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed
 	return nil
 }
 
-// apart splits a batch. behind contains the calls that must not run yet, because an older call of
-// the same execution is in missed. rest contains the other calls, which may run.
+// apart splits a batch. The result `behind` contains the calls that must not run yet, because an
+// older call of the same execution is in `missed`. The result `rest` contains the other calls.
 func apart(batch, missed []*Call) (rest, behind []*Call) {
 	for _, call := range batch {
 		if Behind(call, missed) {
@@ -84,8 +84,8 @@ func apart(batch, missed []*Call) (rest, behind []*Call) {
 	return rest, behind
 }
 
-// Behind reports whether one of the older calls is for the same execution as the call. If it is, the
-// call must wait until the older call has run.
+// Behind reports whether one of the older calls is for the same execution as the call, which must
+// then wait for it.
 func Behind(call *Call, older []*Call) bool {
 	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }

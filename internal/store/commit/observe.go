@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// observed wraps the runner r so that the queue's observer gets the batches that r commits. It
-// returns r itself if the observer does not observe batches.
+// observed wraps a Runner so that the queue's observer gets the committed batches. If no observer
+// needs them, it returns the Runner itself.
 func (q *Queue) observed(r Runner) Runner {
 	if q.Observer == nil || q.Observer.Batch == nil {
 		return r
@@ -20,7 +20,8 @@ type observing struct {
 	observer *store.Observer
 }
 
-// Attempt implements [Runner]. It reports only committed batches, because a failed batch runs again.
+// Attempt implements [Runner]. It reports only committed batches, because parts of a failed batch
+// run again.
 func (o observing) Attempt(batch []*Call, careful bool) ([]Outcome, error) {
 	began := time.Now()
 	outcomes, err := o.Runner.Attempt(batch, careful)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestAPlainQueueCommitsEachCommandByItself checks that each command of a plain queue has its own
-// transaction, and that a faulty one is tried once. In plain and in normal queues, no command may
-// overtake an older one of its execution that was not run.
+// transaction, and that a faulty command is tried once. It also checks, for plain and normal
+// queues, that no command overtakes an older one of its execution that was not run.
 func TestAPlainQueueCommitsEachCommandByItself(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		q := NewQueue()

@@ -17,22 +17,21 @@ const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
 	// Each lane except LaneClaims may put laneShare commands and laneShareBytes bytes into a batch,
-	// even if more urgent commands are waiting. So every lane makes progress. The most urgent
+	// even if more urgent commands are waiting, so that every lane makes progress. The most urgent
 	// commands fill the rest of the batch.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
-	// orgShare and orgShareBytes are the maximum number of commands and bytes that one org has in
-	// each lane of a batch while other orgs are active. So commands of other orgs do not wait long
-	// for the running batch.
+	// orgShare and orgShareBytes are the maximum numbers of commands and bytes that one org has in
+	// each lane of a batch while other orgs are active. Batches then are short, and commands of
+	// other orgs do not wait long for the running batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
-	// plainCommands replaces batchCommands, and plainShare replaces laneShare, in a plain queue.
-	// There, each command of a batch needs its own transaction, and an urgent command waits for the
+	// plainCommands replaces batchCommands in a plain queue, and plainShare replaces laneShare.
+	// Each command of a batch then needs its own transaction, and an urgent command waits for the
 	// whole batch, so batches must be small.
 	plainCommands = 8
 	plainShare    = 1
-	// queueLimit is the maximum number of waiting commands of one org. Renewals and claims are not
-	// counted.
+	// queueLimit is the maximum number of waiting commands of one org, without renewals and claims.
 	queueLimit = 10_000
 	// perCommand is an estimate of the CPU time that the committer needs for one command.
 	perCommand = 50 * time.Microsecond
@@ -54,11 +53,12 @@ func (c *Call) Answer(o Outcome) { c.done <- o }
 type Outcome struct {
 	Answers []any
 	Err     error
-	// Missed reports whether the command was not run and must be in the next batch.
+	// Missed reports whether the command was not run. It must then be in the next batch.
 	Missed bool
 }
 
-// lane contains the waiting calls of one priority class: a queue for each org. The orgs take turns.
+// lane contains the waiting calls of one priority class. Each org has its own queue in the lane,
+// and the orgs take turns.
 type lane struct {
 	orgs map[string][]*Call
 	turn []string // orgs with waiting calls; the first one is served next
@@ -71,9 +71,9 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next returns the first waiting call for which `may` returns true, and the index of the call's org
-// in l.turn. It asks only about the first call of each org, in the order of l.turn. If there is no
-// such call, next returns nil.
+// next returns the first waiting call that is the first of its org and for which the function `may`
+// returns true. It also returns the index of that org in l.turn. If there is no such call, it
+// returns nil.
 func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	for at, org := range l.turn {
 		if c := l.orgs[org][0]; may(c) {
@@ -215,23 +215,23 @@ type batchOf struct {
 	calls [store.Lanes][]*Call
 	n     int
 	bytes int
-	// shares contains, for each org and lane, how many commands and bytes are already in the batch.
-	// If it is nil, one org may fill the batch.
+	// shares contains the numbers of commands and bytes that each org already has in each lane of
+	// the batch. If it is nil, one org may fill the batch.
 	shares map[orgLane]share
 }
 
-// orgLane is an org in one lane. Shares are counted separately for each lane, so that an org's
-// claims do not use up the share of its other writes.
+// orgLane is an org in one lane. An org has a share in each lane, so that its claims do not use up
+// the share of its other writes.
 type orgLane struct {
 	org  string
 	lane store.Lane
 }
 
-// share is the number of commands and bytes that an org has in a batch in one lane.
+// share is the number of commands and bytes that an org has in one lane of a batch.
 type share struct{ commands, bytes int }
 
-// may reports whether the call still fits into its org's share of the batch. The first call of an
-// org fits whatever its size.
+// may reports whether the call fits into its org's share of the batch. The first call of an org
+// fits whatever its size.
 func (b *batchOf) may(c *Call) bool {
 	if b.shares == nil || c.Org == "" {
 		return true
@@ -257,9 +257,9 @@ func (b *batchOf) takes(c *Call) {
 	b.n, b.bytes = b.n+1, b.bytes+c.Bytes
 }
 
-// fill moves calls from a lane into the batch, at most the given numbers of commands and bytes. It
-// stops when the batch is full. The first command of a lane or of the batch may exceed the bytes:
-// otherwise a large command would never run.
+// fill moves calls from a lane into the batch, with at most the given numbers of commands and
+// bytes. It stops when the batch is full. The first command of a lane or of the batch may have more
+// bytes, because otherwise a large command would never run.
 func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 	l := &b.q.lanes[lane]
 	for taken, size := 0, 0; taken < commands && b.n < b.most; {
@@ -287,9 +287,9 @@ func (b *batchOf) leave(c *Call) {
 	}
 }
 
-// Do queues the command and waits for its outcome. If ctx ends before the committer starts the
-// command, Do returns the error of ctx and the command does not run. Once the command has started,
-// Do waits for the outcome even if ctx ends.
+// Do queues the command and waits for its outcome. If ctx ends before the command starts, Do
+// returns the error of ctx, and the command does not run. Once the command has started, Do waits
+// for the outcome even if ctx ends.
 func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -101,8 +101,8 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
 }
 
-// trial is a Runner that refuses batches with the call "bad". In the first batch that it accepts,
-// it reports the calls listed in `missing` as missed. It records the calls that it has run.
+// trial is a Runner that refuses every batch with the call "bad". In the first batch that it
+// accepts, it reports the calls in `missing` as missed. It records the calls that it has run.
 type trial struct {
 	missing map[string]bool
 	ran     []string
@@ -131,9 +131,9 @@ func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
 
 func (r *trial) Gives(err error) (told error, up bool) { return err, false }
 
-// TestHalvesKeepTheOrderOfAnExecution checks the order of commands when a batch fails and its halves
-// run separately. If a command in the first half is missed, a later command of the same execution in
-// the second half must not run.
+// TestHalvesKeepTheOrderOfAnExecution checks that the halves of a failed batch keep the order of
+// commands. If a command in the first half is missed, a later command of the same execution in the
+// second half must not run.
 func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	id, other := uuid.New(), uuid.New()
 	var batch []*Call
@@ -151,7 +151,7 @@ func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 }
 
 // TestABatchHasLittleOfOneOrg checks that while another org is active, each batch has at most
-// orgShare commands of one org. Otherwise the other org would wait long for the running batch.
+// orgShare commands of one org.
 func TestABatchHasLittleOfOneOrg(t *testing.T) {
 	q := NewQueue()
 	for i := range 1000 {
