@@ -50,8 +50,8 @@ func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store)
 	return int(transactions.Load()-before) - 1 // the transaction of the blocking command is not counted
 }
 
-// queueing is a context that tells a test when a command is queued: its method Done calls the
-// function waits. The store's method Do calls Done after it has queued the command.
+// queueing is a context whose method Done calls the function `waits`. A store calls Done after it
+// has queued the command, so `waits` tells the test that the command is queued.
 type queueing struct {
 	context.Context
 	waits func()

@@ -72,8 +72,8 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 	}
 }
 
-// TestRowsBelongToAnExecution checks that no row can be inserted for a missing execution, neither
-// alone nor together with valid rows, by COPY or otherwise. No row may be moved to another
+// TestRowsBelongToAnExecution checks that no row can be inserted for a missing execution, alone or
+// together with valid rows, by COPY or otherwise, and that no row can be moved to another
 // execution.
 func TestRowsBelongToAnExecution(t *testing.T) {
 	url := emptyDatabase(t)
@@ -140,8 +140,8 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	}
 }
 
-// TestTheAuditLooksAtEveryOwner checks that the audit finds a row with a missing execution after its
-// first page of executions. It must report nothing about existing executions.
+// TestTheAuditLooksAtEveryOwner checks that the audit finds a row with a missing execution after
+// the first ownersPage executions, and reports nothing about existing executions.
 func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)

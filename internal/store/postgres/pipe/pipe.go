@@ -36,7 +36,7 @@ type request struct {
 	args  []any
 }
 
-// scan processes one row. Its parameter row is the function that reads the columns of the row.
+// scan processes one row. Its parameter `row` is a function that reads the columns of that row.
 type scan = func(row func(dest ...any) error) error
 
 // pendingQuery is a statement for whose result a strand waits.
