@@ -176,9 +176,9 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	return c.readNumber(ctx, conn)
 }
 
-// readNumber reads the number of the committer's last committed transaction. Then it commits a write
-// of its own: when that write is durable and on the standby, the earlier transaction is, too.
-// readNumber waits for the locks of a lost connection's process.
+// readNumber reads the number of the committer's last committed transaction. Then it commits a
+// write of its own. Once that write is durable and on the standby, so is the earlier transaction.
+// It waits for locks that the database process of a lost connection still holds.
 func (c *committer) readNumber(ctx context.Context, conn *pgx.Conn) error {
 	var batch pgx.Batch
 	batch.Queue("BEGIN")

@@ -31,14 +31,15 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// The index covers the texts by which executions are found, in blocks of execution numbers. For each
-// block, it lists which executions have which trigrams. The trigrams of a block are distributed over
-// parts, and each part is one row. So a block is written with few rows, and a search for one trigram
-// in many blocks reads a range of rows of one part.
+// The index covers the texts by which executions are found, in blocks of execution numbers. For
+// each block, it lists which executions have which trigrams. The trigrams of a block are
+// distributed over parts, and each part is one row. A block thus has few rows, and a search for one
+// trigram reads one part of many blocks, which is a range of rows.
+//
 
 const (
-	// TextBlock is the number of execution numbers in a block. One byte is therefore enough for the
-	// place of an execution in its block.
+	// TextBlock is the number of execution numbers in a block. The place of an execution in its
+	// block therefore fits into one byte.
 	TextBlock = 256
 	// TextParts is the number of parts into which a block is divided. It is the maximum number of
 	// rows of a block, because empty parts have no row.
@@ -48,7 +49,8 @@ const (
 // gram is a trigram: a sequence of three bytes.
 type gram uint32
 
-// Part returns the number of the part that contains a trigram. Trigrams are distributed evenly.
+// Part returns the number of the part that contains a trigram. The parts get about equally many
+// trigrams.
 func (g gram) Part() int { return int(uint32(g) * 2654435761 >> (32 - 7)) }
 
 // AddGrams appends the trigrams of a text in lower case.
@@ -92,8 +94,9 @@ func lowerBytes(text []byte) string {
 }
 
 // A part of a block is a sorted list of trigrams. Each trigram is encoded as its three bytes, one
-// byte with the number of its places minus one, and one byte for each place. The places are those of
-// the executions whose texts contain the trigram.
+// byte with the number of its places minus one, and one byte for each place. A place is the number,
+// within the block, of an execution whose texts contain the trigram.
+//
 
 // IndexTexts returns the parts of the index of a block whose executions have these texts. A part
 // without trigrams is nil.
