@@ -152,8 +152,8 @@ func PlacesOf(part []byte, g gram) (found []byte) {
 	return found
 }
 
-// Thinned returns a part without the places for which stay is false. The result fewer reports
-// whether any place was removed.
+// Thinned returns a part with only those places for which `stay` is true. The result `fewer`
+// reports whether any place was removed.
 func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	left = make([]byte, 0, len(part))
 	entries(part, func(_ gram, whole, places []byte) bool {
@@ -176,8 +176,8 @@ func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	return left, fewer
 }
 
-// Needle contains some trigrams of a text that is searched for, the rarest first. A text that lacks
-// one of them cannot match.
+// Needle contains some trigrams of a text that is searched for, the rarest first. A text without
+// one of them cannot contain that text.
 type Needle []gram
 
 // maxGrams is the maximum number of trigrams of a needle. More trigrams would exclude few further
@@ -196,8 +196,7 @@ func needleOf(text string) Needle {
 // often contains bytes that are common in texts, the most common first.
 const often = " etaoinsrhldcumfpgwybvk\"\\0123456789xjqz"
 
-// rarity returns an estimate of how rare the trigram is in texts. A greater number means that it is
-// rarer.
+// rarity returns an estimate of how rare the trigram is in texts; the greater, the rarer.
 func (g gram) rarity() (sum int) {
 	for _, c := range []byte{byte(g >> 16), byte(g >> 8), byte(g)} {
 		at := strings.IndexByte(often, c)
@@ -209,9 +208,9 @@ func (g gram) rarity() (sum int) {
 	return sum
 }
 
-// NeedlesOf returns the needles of a query, one for each form of it: plain, escaped as JSON, and as
-// digits of an id. An execution may match if it has all trigrams of one needle. NeedlesOf returns
-// nil if a form is too short for the index.
+// NeedlesOf returns a needle for each form of a query: plain, escaped as JSON, and as digits of an
+// id. An execution may match the query only if it has all trigrams of one of these needles.
+// NeedlesOf returns nil if a form is too short for the index.
 func NeedlesOf(query string) []Needle {
 	plain, escaped := QueryTexts(query)
 	texts := []string{plain}
