@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// MostSearched is the maximum size, in bytes, of an entry that stores search for the text of a
-// block or for a task's result. A text that is found there is not stored again. In larger entries
-// it is stored twice, because otherwise each reader of the block would have to read the whole
-// entry.
+// MostSearched is the maximum size, in bytes, of an entry in which a store searches for the texts
+// of blocks and for the results of tasks. A text that is found there is not stored again. Larger
+// entries are not searched, although their texts are then stored twice: each reader of a block
+// would have to read the whole entry.
 const MostSearched = 1 << 20
 
 // EntryText is a text in an entry's content, with its place in that content. The text is decoded: it

@@ -51,8 +51,8 @@ type Prunable struct {
 	Org    string
 	Kind   string
 	Status perdure.Status
-	// Since is when the execution ended. For PruneKind checkpoints, it is when the oldest
-	// checkpoint was made.
+	// Since is when the execution ended. For PruneCheckpoints, it is when the oldest checkpoint to
+	// prune was made.
 	Since perdure.Time
 	// Count is the number of checkpoints that may be pruned. It is 1 for other kinds of data.
 	Count int64

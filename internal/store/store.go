@@ -94,8 +94,8 @@ const AskerLimit = 1000
 // LooseBlobAge is how long an uploaded blob may wait for the commit that refers to it.
 const LooseBlobAge = time.Hour
 
-// AloneScore is the value of perdure.Execution.Crashes, a score of lost leases, from which on an
-// execution must run alone in its worker. Three lost leases in a row reach it.
+// AloneScore is a limit for perdure.Execution.Crashes, a score of lost leases. An execution with
+// this score or a higher one must run alone in its worker. Three lost leases in a row reach it.
 const AloneScore = 6
 
 // Pick describes a search for executions or tasks, the candidates. The search runs in the command's

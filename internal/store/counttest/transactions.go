@@ -13,8 +13,8 @@ import (
 )
 
 // Transactions queues the starts of n executions while the committer is busy. It returns the number
-// of transactions in which the store then commits these starts. The function open must open a store
-// with one committer and the observer o.
+// of transactions in which the store then commits these starts. The function `open` must open a
+// store with one committer and the observer o.
 func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store) int {
 	t.Helper()
 	var transactions atomic.Int64

@@ -25,8 +25,8 @@ type database struct {
 	epoch   atomic.Uint64 // 0 while unknown
 	fatal   func(error)
 	gone    atomic.Bool // the function fatal was called
-	// The function open opens a network connection; by default, it is openConn. The defaults of
-	// silence and doubt are the constants of the same names. Tests set other values.
+	// open is a function that opens a network connection; the default is openConn. The defaults of
+	// silence and doubt are the constants with these names. Tests set other values.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          workingProcesses

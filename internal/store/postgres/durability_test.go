@@ -227,8 +227,8 @@ func unanswered(t *testing.T, answered chan error, why string) {
 
 // TestACommitWithAWarningIsNotAnswered checks a COMMIT whose wait for the standby is cancelled, so
 // that PostgreSQL answers it with a warning. The caller must get an answer only when the standby
-// has the transaction. So must a caller of another server whose command finds the note already
-// stored.
+// has the transaction. The same must hold on another server, for a command that finds the note
+// already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	one := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})

@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	// maxCommitters is the maximum default of Options.Committers. Committers wait for the disk one
-	// after the other, so more of them only make batches smaller.
+	// maxCommitters is the maximum default of Options.Committers. It is enough for many cores,
+	// because committers take turns with the disk. More committers than cores only make batches
+	// smaller.
 	maxCommitters  = 4
 	defaultReaders = 16
 )

@@ -177,8 +177,8 @@ func (c *committer) checkpointFailed(err error) {
 }
 
 // checkpointFrom returns the number of pages in the log at which the first checkpoint runs:
-// checkpointAt, or as many pages as fit into the reserve of disk space. A checkpoint must not
-// extend the file by more than the reserve.
+// checkpointAt, but no more pages than fit into the reserve of disk space. Otherwise a checkpoint
+// could extend the file by more than the reserve.
 func checkpointFrom(reserve *disk.Reserve) int {
 	if reserve == nil {
 		return checkpointAt

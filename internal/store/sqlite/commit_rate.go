@@ -3,7 +3,8 @@ package sqlite
 import "time"
 
 const (
-	// Commits are frequent if frequentCommits of them happen within frequentTime.
+	// frequentCommits is a number of commits. Commits are frequent if that many happen within
+	// frequentTime.
 	frequentCommits = 32
 	frequentTime    = time.Second
 )

@@ -56,9 +56,10 @@ type committer struct {
 
 	// reserve is the reserve of disk space; it may be nil.
 	//
-	// full: there is no disk space to create the reserve. filled: a write has found no space. short
-	// is the size of the largest write that was refused for lack of space; 0 if none was refused.
-	// impaired says why writes are refused; it is nil or "" while writes are accepted.
+	// full reports that there is no disk space to create the reserve, and filled that a write has
+	// found no space. short is the size of the largest write that was refused for lack of space; 0
+	// if none was refused. impaired says why writes are refused; it is nil or "" while writes are
+	// accepted.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool

@@ -145,7 +145,8 @@ const frameSize = 4096 + 24
 func (c *committer) logBytes() int64 { return int64(c.conn.LogPages()) * frameSize }
 
 // limitPatience is how long, in milliseconds, the committer waits for running reads to end, in
-// order to empty a log that has reached its limit. It could not write meanwhile in any case.
+// order to empty a log that has reached its limit. Until the log is empty, the committer cannot
+// write in any case.
 const limitPatience = 1000
 
 // logHasRoom reports whether the log is below its limit, after trying to empty the log if it is

@@ -18,7 +18,7 @@ func TestListsAreBounded(t *testing.T) {
 	storetest.BoundedLists(t, s)
 }
 
-// filledByHand opens a store that indexes texts only when the test calls fill.
+// filledByHand opens a store that indexes texts only when the test calls `fill`.
 func filledByHand(t *testing.T) (s *Store, fill func()) {
 	t.Helper()
 	s = open(t, Options{})

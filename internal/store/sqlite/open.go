@@ -39,7 +39,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Fatal is called once, when the outcome of a write is unknown or the file is damaged. The
 	// process should then end, because the store no longer writes. Fatal must return, and must not
-	// call Close, because the committer may call it.
+	// call Close, because its caller may be the committer.
 	Fatal func(error)
 	// MaxPages is the maximum size of the file in pages of 4 KiB. When it is reached, the disk
 	// counts as full. 0 means no limit.
@@ -324,8 +324,8 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The committer resets the log only after it has answered the command. It holds `deciding`
-	// until then.
+	// The committer resets the log only after it has answered the command. It holds the mutex
+	// `deciding` until the log is reset.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err

@@ -4,21 +4,23 @@ package sqlite
 // off. An optimization changes only the cost of an operation, never its results, errors, order or
 // durability.
 type optimizations struct {
-	// batches: each command is committed by itself, instead of together with the other waiting
-	// commands.
+	// batches turns off batches: each command is committed by itself, instead of together with all
+	// waiting commands.
 	batches bool
-	// later: writes are executed at once, instead of on a second goroutine ([connection.Later]).
+	// later turns off deferred writes: writes are executed at once, instead of on a second
+	// goroutine ([connection.Later]).
 	later bool
-	// kept: commands read the rows on which they decide, instead of using cached rows
-	// ([cache.RowCache]).
+	// kept turns off the row cache: commands read the rows on which they decide ([cache.RowCache]).
 	kept bool
-	// logLayer: SQLite itself writes and syncs the log. Writes are not gathered, the log is not
-	// extended ahead, and a sync is an fsync ([connection.Conn.GatherLog], [commitRate]).
+	// logLayer turns off the layer over the log: SQLite itself writes and syncs the log. Writes are
+	// not gathered, the log is not extended ahead, and a sync is an fsync
+	// ([connection.Conn.GatherLog], [commitRate]).
 	logLayer bool
-	// checkpointer: the committer checkpoints the log itself, instead of another connection
-	// ([checkpointer]).
+	// checkpointer turns off the separate connection for checkpoints: the committer checkpoints the
+	// log itself ([checkpointer]).
 	checkpointer bool
-	// texts: the text index is neither filled nor searched ([read.TextFiller]).
+	// texts turns off the text index, which is then neither filled nor searched
+	// ([read.TextFiller]).
 	texts bool
 }
 

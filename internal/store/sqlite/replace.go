@@ -26,8 +26,8 @@ const (
 	replacedInfix = ".replaced-"
 )
 
-// beside lists suffixes: the path of a database with one of them is a file that may belong to the
-// database.
+// beside lists suffixes. The path of a database and one of these suffixes make the path of a file
+// that may belong to the database.
 var beside = []string{"", "-wal", "-journal"}
 
 // step is one step of a replacement. A crash may happen between two steps.

@@ -161,7 +161,7 @@ func escaped(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// cuts cuts a text at drawn positions, never within a character, and returns the pieces.
+// cuts divides a text at drawn positions, never within a character, and returns the pieces.
 func cuts(t *rapid.T, text string) []string {
 	var pieces []string
 	for len(text) > 0 {

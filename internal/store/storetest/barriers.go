@@ -43,7 +43,7 @@ func (tr *tree) collect(path iter.Seq2[perdure.Entry, error]) (all []perdure.Ent
 }
 
 // sameContext reads the entries for the context at leaf with ContextPath, and returns them. It
-// checks that they give the same context as the whole path.
+// checks that their context equals the context of the whole path.
 func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	tr.Helper()
 	read := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, nil, false))

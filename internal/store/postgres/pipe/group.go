@@ -138,7 +138,7 @@ func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 
 // takes reports whether a row of parameters may be added to the group. Without a shape, the group
 // can have only one row. With a shape, the rows of a group must differ in the parameters
-// shape.unlike.
+// shape.unlike, if there are any.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0

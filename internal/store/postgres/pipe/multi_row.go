@@ -37,8 +37,9 @@ const (
 	// maxNarrows is the maximum number of narrow statements for one multiRow. Every connection has
 	// to plan each of them.
 	maxNarrows = 4
-	// After learnGroups groups of at least learnRows rows, the method think looks for parameters
-	// that were equal within each of them. In so many groups, values are hardly equal by chance.
+	// learnGroups is the number of groups after which the method think looks for parameters that
+	// were equal within each group. Groups with fewer than learnRows rows do not count. In so many
+	// groups, values are hardly equal by chance.
 	learnGroups, learnRows = 16, 4
 	// worthColumns is the minimum number of parameters that a new narrow statement must have as
 	// single values, in addition to those of an existing one.

@@ -10,8 +10,8 @@ import (
 )
 
 // Sequential is a connection that runs one statement after the other. It is used for reads, and for
-// batches whose commands run one after the other: a batch that is retried with savepoints
-// ("careful"), or any batch if optimizations.groups is set.
+// batches whose commands run one after the other. Such a batch is retried with savepoints (it is
+// "careful"), or belongs to a store in which the optimization "groups" is turned off.
 type Sequential struct {
 	conn  *pgx.Conn
 	wait  bool

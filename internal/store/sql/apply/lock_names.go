@@ -82,8 +82,8 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 }
 
 // heldForRoom returns the names to lock before changes are applied: the concurrency keys of tasks
-// that end or are delayed, because waiting tasks with these keys are then unblocked, and names for
-// changes of the text index and deletions of executions.
+// that end or are delayed, because waiting tasks with these keys are then unblocked. There are
+// other names for changes of the text index and for deletions of executions.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].OrNil(); leavesRoom(before, after) {

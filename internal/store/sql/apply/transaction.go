@@ -37,9 +37,9 @@ type batch struct {
 	freed   bool // pages were returned to the file system
 }
 
-// Begin creates a Transaction for the database transaction that c has begun. If now is zero, At must
-// be called before the first command. If careful is set, each candidate of a pick is decided in its
-// own savepoint. Then an error of the store undoes only that candidate.
+// Begin creates a Transaction for the database transaction that c has begun. If `now` is zero, At
+// must be called before the first command. If `careful` is set, each candidate of a pick is decided
+// in its own savepoint, so that an error of the store undoes only that candidate.
 func Begin(ctx context.Context, c statement.Conn, dialect *statement.Dialect, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
 		View:  statement.View{Conn: c, Context: ctx, Dialect: dialect},

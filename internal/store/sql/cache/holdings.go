@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// holding counts the executions that a worker has claimed, and how many of them must run alone on
-// their worker.
+// holding is the number of executions that a worker has claimed, and the number of those that must
+// run alone on the worker.
 type holding struct{ executions, alone int64 }
 
 const (

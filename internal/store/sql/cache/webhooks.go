@@ -13,9 +13,9 @@ import (
 // maxWebhookOrgs is the maximum number of orgs whose webhooks are cached.
 const maxWebhookOrgs = 10_000
 
-// Webhooks caches the enabled webhooks of orgs at one revision. A revision is a random number that
-// every transaction that changes a webhook sets anew, so the cached lists are current if the stored
-// revision equals theirs. Webhooks is safe for concurrent use.
+// Webhooks caches the enabled webhooks of orgs at one revision. The revision is a random number;
+// every transaction that changes a webhook stores a new one. The cached lists are current if the
+// stored revision is still the same. Webhooks is safe for concurrent use.
 type Webhooks struct {
 	mu       sync.Mutex // guards the other fields
 	known    bool       // the field revision is valid

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// TextBlocks selects the number of blocks in the text index. A block covers trigram.TextBlock
-	// execution numbers, beginning with the lowest ones.
+	// TextBlocks selects the number of blocks in the text index. The blocks cover the lowest
+	// execution numbers, trigram.TextBlock numbers each.
 	TextBlocks = statement.Alone("SELECT blocks FROM text_index WHERE id = 1")
 	partOf     = statement.Read("SELECT block, grams FROM agent_text WHERE part = ? AND block >= ? AND block <= ?")
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// pathRanges selects the ranges of the path from depth ?4 to depth ?3 of the segment ?2, one row
-// per branch point. Segment 0 has no row and branches off nowhere.
+// pathRanges selects the ranges of the path to the depth ?3 of the segment ?2, one row per branch
+// point. It leaves out ranges that end at or before the depth ?4. Segment 0 has no row and no base.
 var pathRanges = statement.Alone(`WITH RECURSIVE up (segment, bottom, top, base) AS (
 	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
 	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2

@@ -45,7 +45,7 @@ var (
 )
 
 // Signals reads at most `limit` signals without their values. If `keep` is not nil, Signals reads
-// only signals for whose names it returns true.
+// only signals for whose names `keep` returns true.
 func Signals(v statement.View, query *statement.Statement, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
 	execution := uuid.UUID(args[0].([]byte))
 	var all []perdure.Signal

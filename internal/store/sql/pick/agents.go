@@ -147,8 +147,8 @@ func readAgents(v statement.View, pickers []*Picker, query *statement.Statement,
 // lacking returns the bits of the features that the claiming worker does not have.
 func lacking(p *store.Pick) int64 { return int64(^p.Features) }
 
-// claimable returns the pairs of persistence_mode and home_worker_id of executions that a worker
-// with this home may claim. Each pair is a range of the index.
+// claimable returns the pairs of persistence_mode and home_worker_id that the executions for a pick
+// may have; `home` is Pick.Home. Each pair is a range of the index.
 func claimable(home *uuid.UUID) [][]any {
 	modes := [][]any{{string(perdure.Remote), nil}}
 	if home != nil {

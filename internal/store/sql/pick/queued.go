@@ -187,9 +187,9 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	return left, true, nil
 }
 
-// take uses up a place of the task's queue and one of its concurrency key. It returns false if
-// there is none, or if another transaction has locked the key. If the key has reached its limit,
-// take marks the task as blocked, so that later picks skip the task.
+// take uses up a place of the task's queue and one of its concurrency key. It returns false if the
+// queue or the key has no free place, or if another transaction has locked the key. If the key has
+// reached its limit, take marks the task as blocked, so that later picks skip the task.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.Queue)
 	if err != nil || limited && left <= 0 {

@@ -25,8 +25,8 @@ const (
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
-// route is a list of entries to read, such as a part of a path. It consists of ranges of segments
-// and of entries after them.
+// route is a list of entries to read, such as a part of a path. It consists of ranges of segments,
+// and of single entries after them.
 type route struct {
 	ranges []load.PathRange // in order from the root
 	// beside lists the entries after the ranges, which are beside the path (see load.TreePlace). It
@@ -153,7 +153,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	return way, nil
 }
 
-// limited returns the smaller number of newest and n, or n if newest is 0.
+// limited returns the smaller one of `newest` and n, or n if `newest` is 0.
 func limited(newest, n int64) int64 {
 	if newest > 0 {
 		return min(newest, n)

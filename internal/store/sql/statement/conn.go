@@ -69,7 +69,7 @@ func (v View) Write(query *Statement, args ...any) error {
 	return v.Conn.Write(v.Context, query, args...)
 }
 
-// Each calls scan for each row: see [Conn].
+// Each calls `scan` for each row: see [Conn].
 func (v View) Each(query *Statement, args []any, scan func(row func(dest ...any) error) error) error {
 	return v.Conn.Each(v.Context, query, args, scan)
 }

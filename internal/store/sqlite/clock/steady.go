@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// aside is the lead over the store's time from which on the machine's clock counts as set
-	// forward. After adoptAfter with such a lead, the store adopts the machine's clock. Smaller
-	// differences are corrected gradually.
+	// aside is how far the machine's clock must be ahead of the store's time to count as set
+	// forward. If it stays that far ahead for adoptAfter, the store adopts the machine's clock.
+	// Smaller differences are corrected gradually.
 	aside = time.Second
-	// adoptAfter is how long the machine's clock must have such a lead before the store adopts it.
+	// adoptAfter is how long the machine's clock must be ahead by more than `aside` before the
+	// store adopts that clock.
 	adoptAfter = 10 * time.Minute
 	// catchUp and waitFor limit how fast the store's time is corrected. In an elapsed time t, the
 	// correction is at most t/catchUp forward and t/waitFor back. A correction forward makes a lease

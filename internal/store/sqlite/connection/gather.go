@@ -134,8 +134,8 @@ func (n *native) GoAhead(ahead bool) {
 }
 
 // lengthen extends the log file ahead of writes: if the file is not longer than the offset `to`, it
-// writes at least logAhead zero bytes from the end. It also sets g.end. If a write fails, for
-// example on a full disk, it stops without an error.
+// writes zeros from the end of the file up to at least logAhead bytes behind `to`. It also sets
+// g.end. If a write fails, for example on a full disk, it stops without an error.
 func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	place := uintptr(unsafe.Pointer(&g.size)) // in SQLite's memory, like all of g
 	if called[placeMethod](g.real().FxFileSize)(tls, file, place) != lib.SQLITE_OK {
@@ -160,7 +160,8 @@ func (n *native) ForgetGathered() {
 	}
 }
 
-// gaveUp drops the collected writes. SQLite calls it after each rollback, including its own.
+// gaveUp drops the collected writes. SQLite calls it after each rollback, also after one that
+// SQLite has started itself.
 func gaveUp(_ *libc.TLS, gathering uintptr) { (*gathered)(at(gathering)).n = 0 }
 
 func gatherWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {

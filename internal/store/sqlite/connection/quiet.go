@@ -9,11 +9,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// OpenQuietPool opens a pool with one connection that, if possible, writes nothing, so that a store
-// can be read on a full disk. A normal reader needs disk space: the first connection to a database
-// creates a file for the memory that all connections share. If no other process has the database
-// open, the quiet connection keeps this memory private. Otherwise, OpenQuietPool opens a normal
-// reader.
+// OpenQuietPool opens a pool with one connection that, if possible, writes nothing. With it, a
+// store can be read on a full disk. A normal reader needs disk space: the first connection to a
+// database creates a file for the memory that all connections share. If no other process has the
+// database open, the quiet connection keeps this memory private. If that is not possible,
+// OpenQuietPool opens a normal reader.
 func OpenQuietPool(ctx context.Context, path string) (*Pool, error) {
 	if err := sqlitelog.ProvideShared(path); err != nil {
 		return openReadable(ctx, path, Reading) // the reason may be, for example, a read-only folder

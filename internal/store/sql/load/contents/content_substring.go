@@ -45,7 +45,7 @@ func ParseNamed(raw []byte) (n Named, err error) {
 
 var namedByBlob = statement.Read("SELECT content_of FROM blob WHERE agent_execution_id = ? AND id = ?")
 
-// Compose returns the content whose stored form is raw. It reads the entry to which the content
+// Compose returns the content whose stored form is `raw`. It reads the entry to which the content
 // refers.
 func Compose(v statement.View, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	n, err := ParseNamed(raw)

@@ -113,7 +113,7 @@ func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 // ErrCuts says that the stored cuts of a closed block are damaged.
 var ErrCuts = errors.New("the cuts of a block do not decode")
 
-// Piece returns the text of the cut; `content` is the content of the whole block. It returns "" if
+// Piece returns the text of the cut; `content` is the content of the whole block. It returns nil if
 // `content` is empty, as for a superseded block.
 func (c Cut) Piece(content []byte) []byte {
 	if len(content) == 0 {
@@ -123,9 +123,9 @@ func (c Cut) Piece(content []byte) []byte {
 }
 
 const (
-	// SpanClasses begins a query for closed blocks that overlap the positions (?2, ?3]. A block of
-	// the span class n has at most 16^n positions, so one that overlaps them begins less than 16^n
-	// positions before ?2 or later.
+	// SpanClasses begins a query for closed blocks that overlap the positions (?2, ?3]. FromSpans
+	// is its FROM clause. Of the blocks of span class n, only those that begin less than 16^n
+	// positions before this range can overlap it.
 	SpanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
 	// FromSpans is the FROM clause of a query that begins with SpanClasses.
 	FromSpans = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
