@@ -94,7 +94,7 @@ type Needs struct {
 	// Pause is the name of a queue of the command's org. It requests State.Pause.
 	Pause string
 	// BulkAction is the id of a bulk action of the command's org. BulkActions requests
-	// State.BulkRunning. BulkKey is the idempotency key of a request for a bulk action; it requests
+	// State.BulkRunning. BulkKey, the idempotency key of a request for a bulk action, requests
 	// State.BulkByKey.
 	BulkAction  *uuid.UUID
 	BulkActions bool

@@ -215,9 +215,9 @@ func (a *attempt) oneByOne(careful bool) error {
 	return a.commit(&pipe.Pipe{Wrote: c.Wrote})
 }
 
-// run runs a command. It reports the command as missed if another transaction has locked its
-// execution, or if an earlier command of the same execution was missed. A missed command is repeated
-// in a later batch.
+// run runs a command. It reports the command as missed if another transaction has locked the
+// command's execution, or if an earlier command of the same execution was missed. A missed command
+// is repeated in a later batch.
 func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcome, error) {
 	named := call.Pick == nil && call.Execution != uuid.Nil
 	if named && a.missed[call.Execution] {

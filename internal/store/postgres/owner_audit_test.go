@@ -94,9 +94,9 @@ func TestRowsBelongToAnExecution(t *testing.T) {
 	refusedAs(t, foreignKeyViolation, "an execution with another id", conn, "UPDATE agent_execution SET id = $1", nobody)
 }
 
-// TestAnExecutionTakesItsRowsAlong checks that deleting or truncating an execution deletes its rows.
-// If other transactions are inserting rows for it, the deletion must wait for them and delete these
-// rows, too.
+// TestAnExecutionTakesItsRowsAlong checks that deleting or truncating an execution deletes its
+// rows. If other transactions are inserting rows for the execution, the deletion must wait for
+// these transactions and delete their rows, too.
 func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn, other := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url), dialed(t, url)

@@ -178,8 +178,8 @@ func major(path string) int {
 	return n
 }
 
-// command returns a command that runs one of PostgreSQL's programs: the one in PATH, or that of the
-// newest installed version.
+// command returns a command that runs one of PostgreSQL's programs: the program in PATH, or the one
+// of the newest installed version.
 func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 	path, err := find(debian, name)
 	if err != nil {
