@@ -9,10 +9,10 @@ import (
 
 // LogReader reads the log of an execution. Package log uses it.
 type LogReader interface {
-	// Log returns records whose positions are greater than the parameter after, in order, and the
-	// head of the log at the same moment. It returns at most limit records and about 1 MiB. The
-	// chunks of a superseded block keep their positions and offsets, and have no text. The chunks
-	// of a withheld block have no text either, but keep their lengths.
+	// Log returns the records after the position `after`, in order, and the head of the log at the
+	// same moment. It returns at most `limit` records and about 1 MiB. The chunks of a superseded
+	// block keep their positions and offsets, and have no text. The chunks of a withheld block have
+	// no text either, but keep their lengths.
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
 	// LogHeads returns the heads of many logs with one query. Unknown executions are left out.
@@ -26,22 +26,20 @@ type LogReader interface {
 	// same moment. A block is returned as a whole, with its content at that moment. The result ends
 	// early at about 1 MiB; the next read continues after the last returned event.
 	Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]Event, Head, error)
-	// BlocksAcross returns the blocks with a seq of at most n that are still open after the event n:
-	// they are open now, or were closed by a later event. The blocks have their content and are
-	// ordered by age, oldest first; superseded blocks are left out. BlocksAcross also returns the
-	// position before the start of event n+1, and the head of the log. If there is no event n+1,
-	// that position is the one of the head.
+	// BlocksAcross returns the blocks with a seq of at most n that are still open after the event
+	// n: they are open now, or were closed by a later event. It returns their contents, oldest
+	// block first, without superseded blocks. It also returns the position before the start of the
+	// event n+1 (the head's position if there is no such event), and the head of the log.
 	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
-	// LastSeqOf returns the seq of the newest event or block of one of these types. It looks only at
-	// those that begin at the position pos or before it. If there is none, it returns 0. It reads no
-	// content.
+	// LastSeqOf returns the seq of the newest event or block of one of these types that begins at
+	// the position pos or before. It returns 0 if there is none. It reads no content.
 	LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error)
 	// OpenBlocks returns the blocks that are open at the end of the log, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 
 	// TextsOf returns the text blocks of one attempt of a task, in order and with their content.
 	// Superseded blocks are left out. The result ends before the total length of the contents
-	// exceeds the parameter most, in bytes.
+	// exceeds `most` bytes.
 	TextsOf(ctx context.Context, execution, task uuid.UUID, attempt int, most int64) ([]BlockContent, error)
 
 	// EntriesOf is described in [ExecutionReader].

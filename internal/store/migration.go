@@ -2,12 +2,12 @@ package store
 
 import "github.com/perdure/perdure"
 
-// converter is a commit of the repository. Its program is the last one that can convert a store
+// converter is the commit of this repository whose program is the last that can convert a store
 // from before the first migration.
 const converter = "84bcde0"
 
-// TooOld returns the error for a store that is older than the first migration. The parameter has is
-// the version of the store; first is the number of the first migration.
+// TooOld returns the error for a store that is older than the first migration. The parameter `has`
+// is the version of the store; `first` is the number of the first migration.
 func TooOld(has, first int64) error {
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program converts versions from %d on; "+
 		"start the program of commit %s on it once, then this program", has, first, converter)

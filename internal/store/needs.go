@@ -19,16 +19,17 @@ type Needs struct {
 	Blocks     []perdure.BlockKey
 	TaskBlocks []uuid.UUID // ids of tasks; adds all their open blocks
 	OpenBlocks bool        // all open blocks of the execution, including its tasks' blocks
-	// AttemptBlocks adds the blocks that the newest attempts of the loaded tasks have closed,
-	// unless the task has ended. Superseded blocks are left out.
+	// AttemptBlocks adds the blocks that the newest attempt of each loaded task has closed. Tasks
+	// that have ended are left out. So are superseded blocks.
 	AttemptBlocks bool
 	Blobs         []uuid.UUID
 	// Questions are the ids of questions to load. OpenQuestions adds all open questions of the
-	// execution. SignalKeys requests State.SignalKeys. These keys are loaded only if one of the
-	// loaded questions excludes its askers, but has no list of them.
+	// execution. SignalKeys requests State.SignalKeys. These keys are loaded only if a loaded
+	// question has NotAsker set, but no list of Askers.
 	Questions     []uuid.UUID
 	OpenQuestions bool
-	// DecidedQuestions adds all questions of the execution that are not open.
+	// DecidedQuestions adds all questions of the execution that are not open. SignalKeys: see
+	// Questions.
 	DecidedQuestions bool
 	SignalKeys       bool
 	// Link is the SHA-256 of the token of a link to a question of the execution. If it is set, that
@@ -53,8 +54,8 @@ type Needs struct {
 	ConcurrencyKeys []string
 	Queues          []string
 	Retention       bool // requests how long the data of the execution is kept
-	// Withheld is the maximum number of withheld blobs to load whose content is not completely
-	// staged.
+	// Withheld requests withheld blobs (blobs whose content only the home worker has) of which the
+	// server has not received all bytes yet. It is the maximum number of blobs to load.
 	Withheld int
 
 	// The fields from here on request data outside of executions, in the command's Org.
@@ -67,7 +68,8 @@ type Needs struct {
 	// Conversation is the id of a conversation of the command's org.
 	Conversation string
 	// UseOf is the id of the API key whose limits the decision must respect: see State.Limited. If
-	// the command names an existing Stream, the key that created the stream is used instead.
+	// the command names an existing Stream, UseOf has no effect: the limits are those of the key
+	// that created the stream.
 	UseOf *uuid.UUID
 	// Stream is the path of a stream. Producer is the id of one of the stream's producers.
 	Stream   string
@@ -92,7 +94,7 @@ type Needs struct {
 	// Pause is the name of a queue of the command's org. It requests State.Pause.
 	Pause string
 	// BulkAction is the id of a bulk action of the command's org. BulkActions requests
-	// State.BulkRunning. BulkKey is the idempotency key of a request for a bulk action; it requests
+	// State.BulkRunning. BulkKey, the idempotency key of a request for a bulk action, requests
 	// State.BulkByKey.
 	BulkAction  *uuid.UUID
 	BulkActions bool

@@ -20,11 +20,11 @@ var laneNames = [Lanes]string{"claims", "commits", "chunks", "sweeps"}
 // Observer is notified of the work of a store's committers. Its functions may be nil. They are
 // called by many goroutines at once and must not block.
 type Observer struct {
-	// Command is called when the outcome of a command is known. The duration took is the time since
-	// the command was queued.
+	// Command is called when the outcome of a command is known. The parameter `took` is the time
+	// since the command was queued.
 	Command func(lane Lane, took time.Duration)
-	// Batch is called when a batch is durable. The array commands counts the commands of the batch
-	// by lane. The duration took covers only the transaction.
+	// Batch is called when a batch is durable. The parameter `commands` is the number of the
+	// batch's commands in each lane; `took` is the duration of the transaction.
 	Batch func(commands [Lanes]int, took time.Duration)
 	// Setting is called whenever a durability setting of the database was read. If off is true, the
 	// setting is off, so a confirmed write may be lost. Only PostgreSQL has such settings.
@@ -55,8 +55,8 @@ type Degradation struct {
 
 // Checking is implemented by stores that may serve before their file is checked.
 type Checking interface {
-	// Unchecked reports whether the file has not passed a check since the last unclean shutdown,
-	// and the progress of that check.
+	// Unchecked returns the progress of the file's check. The bool is false if no check is needed,
+	// because the file has passed one since the last unclean shutdown.
 	Unchecked() (CheckProgress, bool)
 	// CheckBeside starts the check of the file while the store is serving. It must be called at most
 	// once.

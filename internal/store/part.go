@@ -8,9 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// MostSearched is the maximum size, in bytes, of an entry in which stores search for the texts of
-// blocks and for the results of tasks. A text that a larger entry repeats is stored twice. If it
-// were stored only in that entry, each reader of the block would have to read the whole entry.
+// MostSearched is the maximum size, in bytes, of an entry in which a store searches for the texts
+// of blocks and for the results of tasks. A text that is found there is not stored again. Larger
+// entries are not searched, although their texts are then stored twice: each reader of a block
+// would have to read the whole entry.
 const MostSearched = 1 << 20
 
 // EntryText is a text in an entry's content, with its place in that content. The text is decoded: it
@@ -54,8 +55,8 @@ func addTexts(all []EntryText, at string, parts []textPart) []EntryText {
 	return all
 }
 
-// BlockRest describes, for audits, where the content of a closed block is stored. The content of a
-// superseded block is not stored.
+// BlockRest describes, for audits, where the content of a closed block is stored. A superseded
+// block has no stored content.
 type BlockRest struct {
 	Key    perdure.BlockKey
 	Seq    int64
@@ -67,7 +68,7 @@ type BlockRest struct {
 	// Blob reports whether the content is in a blob, as in LOCAL executions.
 	Blob bool
 	// Entry and Path identify a text, in an entry, that equals the block's content. Entry is nil if
-	// there is none.
+	// there is no such text.
 	Entry *uuid.UUID
 	Path  string
 	// Cut is the total length of the block's chunks, according to the list of chunks that is stored

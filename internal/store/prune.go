@@ -8,8 +8,8 @@ import (
 )
 
 // Prune is one step of a deletion of old data. The first step marks the data, so that readers and
-// commands no longer see it. Later steps, found by PickPruned, delete a limited number of marked
-// rows each. So no transaction is large, and a deletion continues after a crash.
+// commands no longer see it. Each later step, which PickPruned finds, deletes a limited number of
+// marked rows. So no transaction is large, and a deletion continues after a crash.
 type Prune struct {
 	// Execution marks the whole execution as deleted.
 	Execution bool
@@ -51,7 +51,8 @@ type Prunable struct {
 	Org    string
 	Kind   string
 	Status perdure.Status
-	// Since is when the execution ended. For checkpoints, it is when the oldest of them was made.
+	// Since is when the execution ended. For PruneCheckpoints, it is when the oldest checkpoint to
+	// prune was made.
 	Since perdure.Time
 	// Count is the number of checkpoints that may be pruned. It is 1 for other kinds of data.
 	Count int64

@@ -15,25 +15,24 @@ type QuestionReader interface {
 	// QuestionsOf returns questions of an execution by id, in the order of ids; nil for a question
 	// that does not exist. It needs one query.
 	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
-	// Questions lists questions, newest first. It examines at most ListRows of them, so a page may
-	// be short or empty and still have a next one.
+	// Questions lists questions, newest first. For one page, it examines at most ListRows
+	// questions, so a page may be short or empty although there is a next page.
 	Questions(ctx context.Context, org string, f QuestionFilter) (Page[*perdure.Question], error)
-	// OpenQuestions returns the number of open questions of the org, but not more than the
-	// parameter most.
+	// OpenQuestions returns the number of open questions of the org, or `most` if there are more.
 	OpenQuestions(ctx context.Context, org string, most int) (int, error)
-	// QuestionMarks returns the marks of the newest open questions of the org: at most as many as
-	// the parameter most. It adds the marks of the newest NewestMarks questions of any status. A
-	// question may appear twice.
+	// QuestionMarks returns the marks of the newest open questions of the org, at most `most` of
+	// them. It adds the marks of the newest NewestMarks questions of any status. A question may
+	// appear twice.
 	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
-	// SignalKeys returns State.SignalKeys of an execution.
+	// SignalKeys returns the field SignalKeys that a [State] of the execution has.
 	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)
 	// Link returns a link by the SHA-256 of its token, whether or not it still works. Errors:
 	// not_found.
 	Link(ctx context.Context, token perdure.Hash) (*Link, error)
 	// Links lists the stored links to a question, newest first, at most 1,000.
 	Links(ctx context.Context, execution, question uuid.UUID) ([]*perdure.QuestionLink, error)
-	// Grants lists grants that have not expired, newest first. It examines at most ListRows of them,
-	// so a page may be short or empty and still have a next one.
+	// Grants lists grants that have not expired, newest first. For one page, it examines at most
+	// ListRows grants, so a page may be short or empty although there is a next page.
 	Grants(ctx context.Context, f GrantFilter) (Page[*perdure.ApprovalGrant], error)
 }
 

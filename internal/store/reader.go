@@ -1,11 +1,11 @@
 package store
 
 // Reader reads a store. It combines one interface for each group of callers. Code that reads should
-// take the smallest interface with the methods that it calls. Only stores, and readers that wrap
-// another reader, implement all of Reader.
+// take the smallest interface with the methods that it calls; only stores, and wrappers of readers,
+// implement all of Reader.
 //
 // Every method with a parameter org returns not_found for data of another org. Reads are short
-// transactions that see only committed data and never block a writer. Contents are loaded, also from
+// transactions that see only committed data and never block a writer. They load the contents of
 // blobs, unless a method says otherwise. A withheld content is returned as a reference.
 type Reader interface {
 	ExecutionReader

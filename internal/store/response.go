@@ -8,9 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Response is the row of a response to one input, with the position of that input in the log. If
-// another response is running and takes up the input, the new response joins that one. The id of the
-// new response is then another name of the running one.
+// Response is the row of a response to one input. If a running response takes up the input, the new
+// response has joined the running one: its id is another name of the running response.
 type Response struct {
 	ID        string
 	Execution uuid.UUID
@@ -26,27 +25,28 @@ type Response struct {
 	// Request is what the client asked for in addition to the input. It is nil if the input did not
 	// come as a request for a response.
 	Request json.RawMessage
-	// History identifies the conversation as the client knows it at the end of the response. It is
+	// History identifies the conversation at the end of the response, as the client knows it. It is
 	// zero until a client has received that end.
 	History History
 }
 
 // History identifies a conversation by hashes of the messages that a client knows.
 type History struct {
-	// Said is the hash of the messages of both sides. SaidAndRun also covers the calls of tools that
-	// the server ran, because some clients leave these calls out.
+	// Said is the hash of the messages of the client and the agent. SaidAndRun also covers the
+	// calls of tools that the server ran. There are two hashes because some clients leave these
+	// calls out.
 	Said, SaidAndRun perdure.Hash
 }
 
-// ResponseEnd sets the History of a response. That history includes all messages up to the end of
-// the response.
+// ResponseEnd sets the History of a response, which includes all messages up to the end of the
+// response.
 type ResponseEnd struct {
 	ID      string
 	History History
 }
 
-// Join says that the response with the id ID has joined the running response with the id Into, which
-// has taken up its input.
+// Join says that the response ID has joined the running response Into, which has taken up the input
+// of ID.
 type Join struct{ ID, Into string }
 
 // ResponseReader reads responses and conversations, for the endpoints of the Responses API.
@@ -55,7 +55,7 @@ type ResponseReader interface {
 	// there is none.
 	Response(ctx context.Context, org, id string) (*Response, error)
 	// ResponsesOf returns rows of an execution's responses in the order of their inputs, including
-	// hidden ones. It leaves out responses that have joined another one.
+	// hidden ones. It leaves out responses that have joined another response.
 	ResponsesOf(ctx context.Context, execution uuid.UUID, q ResponseQuery) ([]Response, error)
 	// ResponsesBySaid returns the newest responses of an org whose History.Said equals the hash, at
 	// most limit.
@@ -67,8 +67,8 @@ type ResponseReader interface {
 	// conversation whose field Response is the given id. Errors: not_found if there is none.
 	Conversation(ctx context.Context, org, id string) (*Conversation, error)
 	ConversationByResponse(ctx context.Context, org, response string) (*Conversation, error)
-	// ConversationItems returns at most limit pending items in order. The first one has the index
-	// in the parameter from.
+	// ConversationItems returns at most `limit` pending items in order, beginning with the item
+	// with the index `from`.
 	ConversationItems(ctx context.Context, id string, from, limit int) ([]json.RawMessage, error)
 	// ConversationExecutions returns the executions of a conversation that are not
 	// deleted, oldest first.

@@ -6,12 +6,12 @@ import (
 )
 
 // State is the data on which a command decides. The contents of inputs, results and values are not
-// loaded. If a row does not exist, the map for such rows has no element for it.
+// loaded. Maps have no element for a row that does not exist.
 type State struct {
 	Now perdure.Time
-	// Nonce is a random number of the transaction; it is never 0. Every record that the command
-	// writes has this nonce, and so has the head of the log after these records. If a command runs
-	// again after a rollback, it gets a new nonce.
+	// Nonce is a random number of the transaction; it is never 0. It becomes the nonce of every
+	// record that the command writes, and of the head of the log. If a command runs again after a
+	// rollback, it gets a new nonce.
 	Nonce     uint32
 	Execution *perdure.Execution // a copy of the row; nil if the execution does not exist
 	Head      Head
@@ -21,8 +21,8 @@ type State struct {
 	Tasks   map[uuid.UUID]*perdure.Task // the requested tasks, and all open or running ones if requested
 	Entries map[uuid.UUID]perdure.EntryHead
 	Keyed   map[string]perdure.EntryHead // entries by their keys
-	// CallNames are the names of tools; the key is the id of the tool call. In LOCAL executions the
-	// names are missing, because only the worker has them.
+	// CallNames are the names of tools; the key is the id of the tool call. It is empty in a LOCAL
+	// execution, where only the worker has the names.
 	CallNames map[string]string
 	Signals   map[string]*perdure.Signal
 	Pending   []perdure.Signal // pending signals that match Needs.Patterns, oldest first, without values
@@ -40,19 +40,19 @@ type State struct {
 	// Grants are the unexpired approval grants of the execution and of its definition, oldest first.
 	// No other command changes them before this one is committed.
 	Grants []*perdure.ApprovalGrant
-	// Retention is the retention policy that applies to the execution. Periods that the definition
-	// had set when the execution started override those of the org. A period that neither of them
-	// sets has its default.
+	// Retention is the retention policy that applies to the execution: the periods of the
+	// definition at the start of the execution, else those of the org, else the defaults.
 	Retention perdure.Retention
 
 	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:
 	// two committed transactions never use the same free place of a limit. Holds may miss work that
-	// the worker claims at the same time, but not an execution that must run alone. If this
-	// execution must run alone, Holds misses nothing.
+	// the worker claims at the same time, but no execution that must run alone on the worker. If
+	// this execution itself must run alone, Holds misses nothing.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
-	// Withheld are some of the blobs whose content is neither stored nor completely staged.
+	// Withheld are some of the withheld blobs of which the server has not received all bytes: see
+	// Needs.Withheld.
 	Withheld []Blob
 
 	Grant       *perdure.ApprovalGrant // nil if the grant does not exist or has expired
@@ -65,19 +65,18 @@ type State struct {
 	Conversation *Conversation
 	Org          *perdure.Org
 	// Limited is the API key whose id is Needs.UseOf, even if the key is revoked. It is nil if the
-	// key belongs to another org. Its Use contains only the counts that the store needs for the
-	// limits of the key. These counts are exact: two commands never use the same part of a limit.
+	// key belongs to another org. Its Use has only the counts for limits that the key has. These
+	// counts are exact: two commands never use the same part of a limit.
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer
-	// Streams (the number of the org's streams) and Kinds are exact: commands that request them are
-	// decided one after the other.
+	// Streams is the number of the org's streams. Streams and Kinds are exact, because commands
+	// that request them are decided one after the other.
 	Streams int
 	Kinds   []Kind
 
-	// Webhooks are the enabled webhooks of the execution's org. Every command on an execution gets
-	// this list. It is at least as new as the start of this transaction. The webhooks must not be
-	// modified.
+	// Webhooks are the enabled webhooks of the execution's org, as of the start of this transaction
+	// or later. Every command on an execution gets them. They must not be modified.
 	Webhooks []*perdure.Webhook
 	// Webhook and WebhookCount cannot change before this command is committed. Waiting counts at
 	// most perdure.MaxUndelivered+1 pending deliveries.
@@ -101,7 +100,7 @@ type State struct {
 	BulkByKey *perdure.BulkAction
 }
 
-// Holding describes the executions that a worker has claimed and not yet released.
+// Holding describes the executions that a worker has claimed.
 type Holding struct {
 	Executions bool // the worker holds an execution
 	Alone      bool // one of these executions must run alone

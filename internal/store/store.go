@@ -1,12 +1,12 @@
-// Package store is the contract between the engine, which decides on commands, and a database, which
-// stores the decisions. All writes are commands that are passed to Do; a committer of the store runs
-// them in transactions. All other methods read.
+// Package store is the contract between the engine, which decides on commands, and a database,
+// which stores the decisions. All writes are commands that are passed to Do; a committer of the
+// store runs them in transactions. All other methods read.
 //
 // A command names the execution on which it decides, or describes how to pick candidates. The
 // committer locks these executions and loads the state that the command needs. It calls the
-// command's Decide, and writes the changes that Decide returns. Once the transaction is durable, Do
-// returns the result. One transaction contains many commands. Commands for the same execution keep
-// their order. A refused command does not affect the others.
+// command's Decide, and writes the changes that Decide returns. Do returns once the transaction is
+// durable. One transaction contains many commands. Commands for the same execution keep their
+// order. A command that Decide refuses does not affect the others.
 package store
 
 import (
@@ -28,7 +28,7 @@ const (
 	LaneSweeps              // timers, expired leases, retention
 )
 
-// Lanes is the number of different lanes, that is, of priority classes.
+// Lanes is the number of lanes.
 const Lanes = 4
 
 // Command is one write to a store.
@@ -36,22 +36,22 @@ type Command struct {
 	// Name names the command in logs and traces.
 	Name string
 	Lane Lane
-	// Org is the org whose data the command can see. For the command, an execution of another org
-	// does not exist. If Org is "", the command can see all orgs; the server's own sweeps use that.
+	// Org is the org whose data the command can see. An execution of another org does not exist for
+	// the command. If Org is "", as in the server's own sweeps, the command can see all orgs.
 	Org string
 	// Execution is the id of the execution on which the command decides. State.Execution is nil if
 	// that execution does not exist. If Pick is set, this field is ignored.
 	Execution uuid.UUID
-	// Pick chooses candidates in the transaction. Decide runs for each candidate. Decide must check
-	// again that the candidate still qualifies.
+	// Pick, if set, chooses candidates in the transaction. Decide runs for each candidate, and must
+	// check that the candidate still qualifies.
 	Pick *Pick
-	// Needs returns what to load for the execution with the row x. If that execution does not exist,
-	// x is nil. Needs must not change x, because Decide gets the same row. If Needs is nil, only the
-	// row is loaded.
+	// Needs returns what to load for the execution with the row x, which is nil if the execution
+	// does not exist. Needs must not change x, because Decide gets the same row. If Needs is nil,
+	// only the row is loaded.
 	Needs func(x *perdure.Execution) Needs
-	// Decide returns what the command changes. It must be pure, because it may run again with fresh
-	// state. Decide may modify the objects to which the fields of the State point. If it returns nil
-	// and no error, the command changes nothing.
+	// Decide returns what the command changes; nil if nothing. It may run again with fresh state,
+	// so it must have no side effects. It may modify the objects to which the fields of the State
+	// point.
 	Decide func(s *State) (*Changes, error)
 	// Frees reports that the command may run on a full disk: it deletes data, or it is small and
 	// necessary for a server's start.
@@ -78,12 +78,12 @@ const (
 	PickCancelOverdue // CANCELLING executions whose CancelBy has passed
 	PickTaskDeadlines // open tasks whose schedule-to-close deadline has passed
 	PickAttempts      // RUNNING tasks whose AttemptDue passed at least Pick.Grace ago
-	// PickLooseBlobs chooses executions with blobs whose upload began more than LooseBlobAge ago
-	// and to which no commit refers.
+	// PickLooseBlobs chooses executions with blobs to which no commit refers more than LooseBlobAge
+	// after the upload began.
 	PickLooseBlobs
 	PickPruned // executions marked by Changes.Prune whose rows are not all deleted
-	// PickQuestions chooses executions with open questions whose ExpiresAt is reached: see
-	// Pick.AskedSince. For each execution, State.Questions contains these questions.
+	// PickQuestions chooses executions with open questions that have expired (see Pick.AskedSince).
+	// State.Questions contains these questions.
 	PickQuestions
 )
 
@@ -94,18 +94,17 @@ const AskerLimit = 1000
 // LooseBlobAge is how long an uploaded blob may wait for the commit that refers to it.
 const LooseBlobAge = time.Hour
 
-// AloneScore is a limit for perdure.Execution.Crashes, the score that counts lost leases. With this
-// score or a higher one, the execution must run alone in its worker. Three lost leases in a row
-// reach it.
+// AloneScore is a limit for perdure.Execution.Crashes, a score of lost leases. An execution with
+// this score or a higher one must run alone in its worker. Three lost leases in a row reach it.
 const AloneScore = 6
 
 // Pick describes a search for executions or tasks, the candidates. The search runs in the command's
 // transaction. Decide runs for each candidate.
 //
-// PickAgents chooses at most one execution that must run alone. That execution is ordered like the
-// others, but does not count towards Limit. State.Holds tells the decision whether the worker can
-// run it. PickTasks enforces the limits of tasks. It counts the tasks that the same pick has already
-// chosen, so all chosen tasks can be claimed.
+// PickAgents chooses at most one execution that must run alone in its worker. That execution is
+// ordered like the others, but does not count towards Limit. State.Holds tells the decision whether
+// the worker can run it. PickTasks enforces the limits of tasks. It counts the tasks that the same
+// pick has already chosen, so all chosen tasks can be claimed.
 type Pick struct {
 	Kind   PickKind
 	Queues []string // queues to search, for PickAgents and PickTasks; an empty list matches nothing
@@ -117,7 +116,7 @@ type Pick struct {
 	Worker uuid.UUID
 	// AloneOnly makes PickAgents choose only the execution that must run alone.
 	AloneOnly bool
-	// Skip, if set, reports whether to leave an execution out. The parameter ready is the time at
+	// Skip, if set, reports whether to leave an execution out. The parameter `ready` is the time at
 	// which the execution became PENDING. Skip is called in the committer and must not block.
 	Skip func(execution uuid.UUID, ready perdure.Time) bool
 	// QueueLimits contains the maximum number of running tasks of one org by queue, for PickTasks.
@@ -154,14 +153,15 @@ type Block struct {
 	SHA256 perdure.Hash
 	Reason perdure.BlockReason // why the block was closed
 	// Named reports that a closed block has no content of its own, because an entry has the same
-	// text. The block's row then refers to the text of that entry. The store sets Named, whether the
-	// block or the entry is stored first; commands only read it.
+	// text, to which the block's row refers. The store sets Named, in whatever order the block and
+	// the entry are stored. Commands only read it.
 	Named bool
 	// Content refers to the blob with the content of a closed block of a LOCAL execution. It is
 	// written and never read.
 	Content *perdure.BlobRef
-	// Event reports that the sender of the block (see perdure.BlockKey) has used the block's number
-	// for an event, so there is no block with that number. The row has neither content nor cuts.
+	// Event reports that the sender of the block has used the block's number for an event (see
+	// perdure.BlockKey), so there is no block with that number. The row has neither content nor
+	// chunks.
 	Event bool
 }
 
@@ -175,8 +175,8 @@ type Blob struct {
 	Digest []byte
 	SHA256 perdure.Hash // set once the blob is complete
 	Owned  bool         // a commit refers to the blob
-	// Staged is the number of stored bytes that readers do not see yet. They become visible with
-	// Changes.Unveil.
+	// Staged is the number of received bytes of a withheld blob. Readers do not see them until
+	// Changes.Unveil is set.
 	Staged int64
 }
 
@@ -203,14 +203,14 @@ type Kind struct {
 }
 
 // KindOutput is an output schema of a kind, with the time of the newest registration that contains
-// it. Without a schema, every output fits.
+// it. An empty schema accepts every output.
 type KindOutput struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 	SeenAt perdure.Time    `json:"seenAt"`
 }
 
-// KindSignal is a signal of a kind, with the time of the newest registration that contains it with
-// this schema.
+// KindSignal is a signal that workers have registered for a kind, with the time of the newest
+// registration of the signal with this schema.
 type KindSignal struct {
 	perdure.SignalSpec
 	SeenAt perdure.Time `json:"seenAt"`
@@ -226,16 +226,15 @@ type Store interface {
 	Epoch() uint64
 	// Now returns the store's time.
 	Now() perdure.Time
-	// Tidy does work that the store has deferred. It costs little if there is none: a server calls
-	// it several times per second.
+	// Tidy does work that the store has deferred. A server calls it several times per second, so it
+	// must cost little if there is none.
 	Tidy(ctx context.Context) error
 	Reader
 	Close() error
 }
 
 // TextBlock is the text index of a block of executions, that is, of a range of execution numbers.
-// The index is written only if the block still contains the same executions as when their texts were
-// read.
+// It is written only if the block still contains the executions whose texts were read.
 type TextBlock struct {
 	Block int64
 	// Numbers are the numbers of the executions in the block, in ascending order.
@@ -247,6 +246,6 @@ type TextBlock struct {
 }
 
 // TextAge is the minimum age of an execution before executions with lower numbers are indexed. In a
-// store with concurrent transactions, an execution with a lower number may be committed later than
-// one with a higher number. After TextAge, all transactions with lower numbers have ended.
+// store with concurrent transactions, an execution with a lower number may be committed after one
+// with a higher number. After TextAge, these transactions have ended.
 const TextAge = time.Minute

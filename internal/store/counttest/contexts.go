@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/read"
 )
 
-// Contexts checks what it costs to read the context of a conversation. With 20,000 entries, the read
-// must take as many statements, rows and bytes as with 1,000, if the newest compaction keeps the
-// same number of entries. An earlier compaction or a branch must not change the cost. The context at
-// a leaf before the newest compaction must not cost more either.
+// Contexts checks that reading the context of a conversation of 20,000 entries takes as many
+// statements, rows and bytes as for 1,000 entries, if the newest compaction keeps the same number
+// of entries. It reads the context at the newest leaf, and at a leaf before a branch and the newest
+// compaction.
 func Contexts(t *testing.T, s store.Store, r read.Reader) {
 	const kept = 40
 	var before []contextCost
@@ -71,8 +71,8 @@ func (c *conversation) compact(n int) {
 	}
 }
 
-// context reads the context at a leaf, and what the context leaves out. It checks that the number
-// of entries in the context equals the parameter want, and that few more rows were read. It returns
+// context reads the context at a leaf, and the entries that are left out of it. It checks that the
+// context has `want` entries, and that the number of rows read is little more than that. It returns
 // the cost.
 func (c *conversation) context(r read.Reader, leaf uuid.UUID, want int) (cost contextCost) {
 	c.Helper()

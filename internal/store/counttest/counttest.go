@@ -13,8 +13,8 @@ import (
 // Reads counts the statements of reads and the rows that they have returned.
 type Reads struct{ Statements, Rows int }
 
-// Of returns a reader that reads the same store as r. It counts the reads of that reader in the
-// returned Reads.
+// Of returns a reader of the same store as r, and the counts of everything that the returned reader
+// reads.
 func Of(r read.Reader) (*read.Reader, *Reads) {
 	reads := &Reads{}
 	return r.With(func(ctx context.Context, read func(c statement.Conn) error) error {

@@ -130,8 +130,8 @@ func (c *conversation) costs(r read.Reader) (all []Reads) {
 	return append(all, *reads, *also)
 }
 
-// whole reads the whole path. The number of its entries must equal the parameter want. The read
-// must take few more rows than entries, with about 100 rows per statement.
+// whole reads the whole path. It must have `want` entries, and reading it must take little more
+// than `want` rows, with about 100 rows per statement.
 func (c *conversation) whole(r read.Reader, want int) {
 	c.Helper()
 	counting, reads := Of(r)

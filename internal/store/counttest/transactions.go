@@ -13,8 +13,8 @@ import (
 )
 
 // Transactions queues the starts of n executions while the committer is busy. It returns the number
-// of transactions in which the store then commits these starts. The function open must open a store
-// with one committer and the observer o.
+// of transactions in which the store then commits these starts. The function `open` must open a
+// store with one committer and the observer o.
 func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store) int {
 	t.Helper()
 	var transactions atomic.Int64
@@ -50,8 +50,8 @@ func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store)
 	return int(transactions.Load()-before) - 1 // the transaction of the blocking command is not counted
 }
 
-// queueing is a context that tells a test when a command is queued: its method Done calls the
-// function waits. The store's method Do calls Done after it has queued the command.
+// queueing is a context whose method Done calls the function `waits`. A store calls Done after it
+// has queued the command, so `waits` tells the test that the command is queued.
 type queueing struct {
 	context.Context
 	waits func()

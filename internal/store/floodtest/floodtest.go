@@ -20,9 +20,9 @@ import (
 // of signals that this org sends to one execution.
 const Flooded = 1500
 
-// Visit opens the store and calls the function use with it. The result looked is the amount of data
-// that the store has examined during that call: a number of rows, or of steps whose number grows
-// with the rows.
+// Visit opens the store and calls the function `use` with it. The result `looked` is a measure of
+// how much data the store has examined during that call: a number of rows, or of steps of the
+// database.
 type Visit func(use func(s store.Store)) (looked int)
 
 // Limits are the limits of [Run], in the unit that the [Visit] counts. A day of the quiet org is a
@@ -33,16 +33,15 @@ type Limits struct {
 	Day int
 	// Command is the maximum average cost of a command of the flood.
 	Command int
-	// Added is how much more a day of the quiet org may cost after the flood than before it. Even
-	// without the flood, each day costs a little more than the one before, because the quiet org
-	// has more data. So 0 stands for a twentieth of the number of executions in the flood. A
-	// quarter of the cost before the flood is always allowed.
+	// Added is how much more a day of the quiet org may cost after the flood than before it. 0
+	// means Flooded/20, because each day costs a little more as the quiet org's own data grows. If
+	// a quarter of the cost before the flood is more than Added, that quarter is the limit.
 	Added int
 }
 
 // Run compares what a day of a quiet org costs before and after another org has flooded the store.
-// It also checks what the flood itself costs. The flood sends all its signals to one execution; a
-// signal must not cost more because that execution already has many.
+// It also checks the cost of the flood itself, whose signals all go to one execution: a signal must
+// not cost more if its execution has many signals.
 func Run(t *testing.T, visit Visit, limits Limits) {
 	if limits.Added == 0 {
 		limits.Added = Flooded / 20

@@ -134,7 +134,7 @@ func (s *scene) runs() {
 	s.doomed = doomed.ExecutionID
 }
 
-// many starts enough executions for a complete block of the text index.
+// many starts enough executions to fill a whole block of the text index (256 executions).
 func (s *scene) many() {
 	for n := range 270 {
 		if s.err == nil {

@@ -24,15 +24,15 @@ type attempt struct {
 	batch    []*commit.Call
 	outcomes []commit.Outcome
 	rows     *apply.Transaction
-	// missed contains executions whose commands go into a later batch, because another
-	// transaction has locked them.
+	// missed contains the executions that another transaction has locked. Their commands go into a
+	// later batch.
 	missed map[uuid.UUID]bool
 	ending bool // a COMMIT may have been sent
 }
 
-// attempt runs a batch in one transaction. If it returns both an error and an attempt, and the
-// attempt's field ending is set, the transaction may be durable in spite of the error. If careful is
-// set, the commands run one after the other, and each candidate of a pick is decided in its own
+// attempt runs a batch in one transaction. If it returns an error together with an attempt whose
+// field `ending` is set, the transaction may be durable in spite of the error. If `careful` is set,
+// the commands run one after the other, and each candidate of a pick is decided in its own
 // savepoint.
 func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
@@ -58,8 +58,8 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 		return a, err
 	}
 	if isArgument(err) {
-		// The driver closed the connection before it sent any statement of the last batch, so the
-		// COMMIT was not sent.
+		// The driver refused a value and closed the connection before it sent any statement of the
+		// last batch, so the COMMIT was not sent.
 		a.ending = false
 		c.disconnect()
 		return a, err
@@ -215,9 +215,9 @@ func (a *attempt) oneByOne(careful bool) error {
 	return a.commit(&pipe.Pipe{Wrote: c.Wrote})
 }
 
-// run runs a command. It reports the command as missed if another transaction has locked its
-// execution, or if an earlier command of the same execution was missed. A missed command is repeated
-// in a later batch.
+// run runs a command. It reports the command as missed if another transaction has locked the
+// command's execution, or if an earlier command of the same execution was missed. A missed command
+// is repeated in a later batch.
 func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcome, error) {
 	named := call.Pick == nil && call.Execution != uuid.Nil
 	if named && a.missed[call.Execution] {
@@ -230,8 +230,8 @@ func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcom
 	return outcome, err
 }
 
-// commit sends the deferred writes and commits the transaction. It also increments the number in
-// the committer's row, if the transaction writes or if answers returns true.
+// commit sends the deferred writes and commits the transaction. If the transaction writes, or if
+// answers returns true, it also increments the number in the committer's row.
 func (a *attempt) commit(p *pipe.Pipe) error {
 	var batch pgx.Batch
 	if err := p.Flush(&batch); err != nil {
@@ -254,10 +254,9 @@ func (a *attempt) commit(p *pipe.Pipe) error {
 	return a.warnings.err()
 }
 
-// answers reports whether a command's answer may depend on data of another transaction. Such data
+// answers reports whether a command's answer may depend on data of another transaction. That data
 // may be visible before it is durable, or before it is on the standby. So the answer must wait for
-// a COMMIT that writes. That applies to every command without a pick. The answer of a pick depends
-// only on the pick's own writes.
+// a COMMIT that writes. The answer to a pick depends only on the pick's own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

@@ -69,7 +69,7 @@ func tripsOf(s *Store) *tripCounter {
 }
 
 // TestRoundTripsDoNotGrow checks that a hundred commands in one batch take as many round trips as
-// one command. That must also hold if all of them need the claims of the same worker.
+// one command. That must also hold if all commands need the claims of the same worker.
 func TestRoundTripsDoNotGrow(t *testing.T) {
 	worker := uuid.New()
 	for name, needs := range map[string]store.Needs{"notes": {}, "one worker's": {Worker: &worker}} {
@@ -115,8 +115,8 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestCommandsBehindAMissedOneStayBehindIt checks the order while a command waits for another
-// server's lock. The next command of the same execution waits, too, but a command of another
+// TestCommandsBehindAMissedOneStayBehindIt checks that, while a command waits for another server's
+// lock on its execution, the next command of that execution waits as well, and a command of another
 // execution does not.
 func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 	all := servers(t, 2, 0)
@@ -180,8 +180,9 @@ func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
 	noted(t, s, other, 2)
 }
 
-// TestWhatABatchDeletesIsGoneForTheRestOfIt checks that later commands of a batch do not see what
-// an earlier one has deleted, although all rows were read before the first command.
+// TestWhatABatchDeletesIsGoneForTheRestOfIt checks that later commands of a batch do not see rows
+// that an earlier command of the batch has deleted, although all rows were read before the first
+// command.
 func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
@@ -226,8 +227,8 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 }
 
 // TestPicksOfManyPollersAreOne checks that the picks of fifty pollers take as many round trips as
-// one, and that no execution is claimed twice. If fewer executions remain than all pollers could
-// take, every poller gets one.
+// the pick of one, and that no execution is claimed twice. If there are too few executions for what
+// all pollers could take, each poller gets one.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)

@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// clock is the database's time, so that servers with different clocks agree on the time. Every batch
-// reads it from the database. Between batches, it advances with this machine's clock.
+// clock is the database's time, on which servers with different clocks agree. Every batch reads it
+// from the database. Between batches, it advances with this machine's clock.
 type clock struct {
 	fixed func() time.Time // used instead of the database's time, if not nil
 	ahead atomic.Int64     // how far the database is ahead of this machine's clock, in nanoseconds
 }
 
 // set sets the clock to a time that a transaction has read from the database, and returns that
-// time. The parameter micros is the time in microseconds since 1970.
+// time. The parameter `micros` is that time in microseconds since 1970.
 func (c *clock) set(micros int64) perdure.Time {
 	if c.fixed != nil {
 		return perdure.At(c.fixed())

@@ -12,10 +12,10 @@ import (
 )
 
 // durably is a statement that makes the COMMIT of its transaction wait for the disk, even if the
-// setting synchronous_commit of the database was turned off meanwhile. Every other value of the
-// setting remains: the values that wait for the disk differ only in what a failover may lose, which
-// is the operator's choice. The COMMIT has no time limit: a COMMIT that stopped waiting for a
-// standby would make data visible that is on no standby.
+// setting synchronous_commit was turned off meanwhile. It changes no other value of that setting:
+// the others differ only in what a failover may lose, and that is the operator's choice. It also
+// removes the time limit of the COMMIT. A COMMIT that stopped waiting for a standby would make data
+// visible that is on no standby.
 const durably = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)," +
 	" set_config('statement_timeout', '0', true)"
 
@@ -23,8 +23,8 @@ const durably = "SELECT set_config('synchronous_commit', CASE current_setting('s
 // has stopped waiting for a standby: the transaction is visible, but a failover may lose it.
 var errWarned = errors.New("the database warned during a COMMIT")
 
-// warnings stores the last warning that a connection has received. Before a COMMIT, the field last is
-// set to nil: see queueCommit.
+// warnings stores the last warning that a connection has received. queueCommit resets it before a
+// COMMIT.
 type warnings struct{ last *pgconn.Notice }
 
 // take implements [pgconn.NoticeHandler]. It stores the warning.
@@ -34,8 +34,8 @@ func (w *warnings) take(_ *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// queueCommit appends a COMMIT to a batch of statements. When the COMMIT runs, warnings of earlier
-// statements are dropped, so that err reports only a warning of the COMMIT.
+// queueCommit appends a COMMIT to a batch of statements. It drops the warnings of earlier
+// statements, so that the method err reports only a warning of the COMMIT.
 func (w *warnings) queueCommit(batch *pgx.Batch) {
 	w.last = nil
 	for _, q := range batch.QueuedQueries[max(0, len(batch.QueuedQueries)-1):] {
@@ -54,7 +54,8 @@ func (w *warnings) queueCommit(batch *pgx.Batch) {
 	batch.Queue("COMMIT")
 }
 
-// err returns an error that wraps errLost and errWarned if the database has sent a warning.
+// err returns an error that wraps errLost and errWarned if the database has answered the COMMIT
+// with a warning.
 func (w *warnings) err() error {
 	if w.last == nil {
 		return nil
@@ -62,10 +63,10 @@ func (w *warnings) err() error {
 	return lost(fmt.Errorf("%w: %s", errWarned, w.last.Message))
 }
 
-// connectWriter opens a connection for writing, like connect. When the driver closes a connection
-// after an error, it opens another one to send a cancel request. If a COMMIT waits for a standby,
-// that request would end the wait. So connectWriter refuses the second dial. The committer's next
-// connection terminates the old database process: see database.end.
+// connectWriter opens a connection for writing, like connect. It refuses the driver's second dial:
+// when the driver closes a connection after an error, it dials again to send a cancel request, and
+// that request would end a COMMIT's wait for a standby. The database process of a closed connection
+// is terminated later, by database.end.
 func (d *database) connectWriter(ctx context.Context, w *warnings) (*pgx.Conn, error) {
 	var there atomic.Bool
 	conn, err := d.connectWith(ctx, func(config *pgx.ConnConfig) {

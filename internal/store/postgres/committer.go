@@ -18,7 +18,7 @@ const (
 	// locked the command's execution. After that, the command runs alone and waits for locks.
 	maxMisses = 3
 	// outage is how long a batch is retried while the database is unreachable. After that, the
-	// callers of its commands get an error.
+	// batch fails.
 	outage = 10 * time.Second
 	// races is the maximum number of retries of a batch after conflicts with other transactions.
 	races = 5
@@ -65,8 +65,9 @@ func (c *committer) run() {
 }
 
 // runSeparately takes the commands that were missed maxMisses times. It runs each of them in a
-// transaction of its own, which waits for locks. It returns the other commands, and the commands
-// that were missed again. No command overtakes an older one of the same execution.
+// transaction of its own, which waits for locks. It returns the commands that are still to be run:
+// those with fewer misses, and those that were missed again. No command overtakes an older one of
+// the same execution.
 func (c *committer) runSeparately(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
 	defer func() { c.wait = false }()
@@ -131,7 +132,7 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 }
 
 // settle opens a new connection and determines whether the last transaction that wrote is durable.
-// The result known is false if it cannot connect. The caller must have closed the old connection.
+// The result `known` is false if settle cannot connect. The old connection must be closed before.
 func (c *committer) settle() (durable, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -158,9 +159,9 @@ func (c *committer) connect(ctx context.Context) error {
 	return nil
 }
 
-// begin prepares a new connection. After that, it is final whether the last transaction of the
-// previous connection is committed. If the committer has no row, begin inserts one with the
-// number 0: none of its transactions is known to be durable.
+// begin prepares a new connection. When it returns, the last transaction of the previous connection
+// is either committed or rolled back for good. If the committer has no row in the database, begin
+// inserts one with the number 0.
 func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	if c.peer != (backend{}) {
 		if err := c.db.end(ctx, conn, c.peer); err != nil {
@@ -175,9 +176,9 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	return c.readNumber(ctx, conn)
 }
 
-// readNumber reads the number of the committer's last committed transaction. Then it commits a write
-// of its own: when that write is durable and on the standby, the earlier transaction is, too.
-// readNumber waits for the locks of a lost connection's process.
+// readNumber reads the number of the committer's last committed transaction. Then it commits a
+// write of its own. Once that write is durable and on the standby, so is the earlier transaction.
+// It waits for locks that the database process of a lost connection still holds.
 func (c *committer) readNumber(ctx context.Context, conn *pgx.Conn) error {
 	var batch pgx.Batch
 	batch.Queue("BEGIN")

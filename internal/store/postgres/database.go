@@ -17,16 +17,16 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/cache"
 )
 
-// database opens connections. It checks that all of them lead to the same history of the database:
-// between two connections, the database must not have been restored or replaced by a standby.
+// database opens connections. It checks that the database was not restored, or replaced by a
+// standby, between two connections.
 type database struct {
 	config  *pgx.ConnConfig
 	grouped pipe.Groups
 	epoch   atomic.Uint64 // 0 while unknown
 	fatal   func(error)
 	gone    atomic.Bool // the function fatal was called
-	// open opens a network connection; by default, it is openConn. silence and doubt are, by
-	// default, the constants of the same names. Tests set all three fields to other values.
+	// open is a function that opens a network connection; the default is openConn. The defaults of
+	// silence and doubt are the constants with these names. Tests set other values.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          workingProcesses
@@ -92,11 +92,11 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	return d, nil
 }
 
-// planning lists the settings with which writing statements are planned: once, and with indexes. All
-// these statements find their rows by key. Tables grow faster than their statistics, so a plan with
-// a sequential scan would be good only for the first minutes. Bitmap scans are off, because only a
-// plain index scan marks the index entries of dead rows. Later scans skip marked entries. Every
-// change of a claim leaves such dead rows.
+// planning lists the settings with which PostgreSQL plans writing statements: once, and with
+// indexes. All these statements find their rows by key. Without these settings, PostgreSQL would
+// choose sequential scans from the statistics of tables that are still small. Bitmap scans are off,
+// because only a plain index scan marks index entries of dead rows, which later scans then skip;
+// every change of a claim leaves such rows.
 var planning = map[string]string{
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_seqscan":    "off",
@@ -111,8 +111,8 @@ func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	return d.connectWith(ctx, func(*pgx.ConnConfig) {})
 }
 
-// connectWith opens a connection for writing, like connect. Before that, the function change may
-// modify the configuration.
+// connectWith opens a connection for writing, like connect. The function `change` may modify the
+// configuration before.
 func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	config := d.config.Copy()
 	change(config)
@@ -131,8 +131,8 @@ func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)
 	return conn, nil
 }
 
-// check reads Settings. It also checks that the connection leads to the database that was opened: a
-// restored database or a promoted standby may lack data that readers have already seen.
+// check reads Settings. It also checks that the connection leads to the database that the store has
+// opened: a restored database or a promoted standby may lack data that readers have already seen.
 func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	if err := d.settings.read(ctx, conn); err != nil {
 		return err
@@ -170,9 +170,9 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// readPlace returns two numbers. The first, place, is a hash of the cluster, its timeline, the
-// database and the xmin of the store's row. The second is the epoch stored in that row. A row that
-// was written again, for example from a dump, has another xmin.
+// readPlace returns the epoch that the store's row contains, and `place`, a hash of the cluster,
+// its timeline, the database and the xmin of that row. A row that was written again, for example by
+// the restore of a dump, has another xmin.
 func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err error) {
 	var (
 		system, epoch int64
@@ -192,8 +192,8 @@ func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err 
 	return h.Sum64(), uint64(epoch), nil
 }
 
-// setEpoch makes epoch the store's epoch. It writes the store's row first. The xmin of the row,
-// which is part of the epoch, is then that of this transaction.
+// setEpoch sets the store's epoch. It writes the store's row before it computes the stored value,
+// because that value depends on the row's xmin, which is then that of this transaction.
 func setEpoch(ctx context.Context, tx pgx.Tx, epoch uint64) error {
 	if _, err := tx.Exec(ctx, "UPDATE store SET epoch = 0"); err != nil {
 		return err

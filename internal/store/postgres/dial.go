@@ -12,11 +12,11 @@ import (
 const (
 	// dialTime is the time limit for opening a connection.
 	dialTime = 5 * time.Second
-	// silence is the time limit for an answer of the database, even if the database reports that it
-	// is working on the request. It is longer than statement_timeout.
+	// silence is the time limit for an answer of the database, even while the database reports that
+	// it is working on the request. It is longer than statement_timeout.
 	silence = 75 * time.Second
-	// doubt is how long a connection may transfer nothing. After that, another connection asks the
-	// database whether it is still working on the request.
+	// doubt is the time after which a connection that transfers nothing is doubted: another
+	// connection then asks the database whether it is still working on the request.
 	doubt = 2 * time.Second
 	// onTheWay is how long an answer may take to arrive after the database has finished the request.
 	onTheWay = time.Second
@@ -43,10 +43,10 @@ func openConn(ctx context.Context, network, addr string) (net.Conn, error) {
 // errSilent is returned by reads and writes of a dead connection.
 var errSilent = errors.New("the connection is dead: nothing comes over it, and the database does not work on what was asked")
 
-// watchedConn is a network connection that detects its own death, as after a partition or the
-// failover of an address. Its reads and writes then fail with errSilent instead of waiting. If
-// nothing was received for a while, it asks the database over another connection whether it still
-// works on the request.
+// watchedConn is a network connection that detects when the other end is gone, as after a partition
+// or the failover of an address. Its reads and writes then fail with errSilent instead of waiting.
+// If nothing was received for a while, it asks the database over another connection whether it is
+// still working on the request.
 type watchedConn struct {
 	net.Conn
 	database *database
@@ -78,9 +78,9 @@ func (w *watchedConn) Write(b []byte) (written int, err error) {
 	}
 }
 
-// patiently calls the function do until bytes were transferred, do has failed, or the driver's
-// deadline has passed. It also stops when it considers the connection dead. The function limit
-// returns the driver's deadline. The function set sets the deadline for the next call of do.
+// patiently calls the function `do` until bytes were transferred, `do` has failed, the driver's
+// deadline has passed, or the connection counts as dead. The function `limit` returns the driver's
+// deadline; `set` sets the deadline for the next call of `do`.
 func (w *watchedConn) patiently(do func() (int, error), limit func() time.Time, set func(time.Time) error) (int, error) {
 	end, last := time.Now().Add(w.database.silence), false
 	for {
@@ -107,7 +107,8 @@ func (w *watchedConn) patiently(do func() (int, error), limit func() time.Time, 
 	}
 }
 
-// passed reports whether the driver's deadline has passed. The driver may have changed it meanwhile.
+// passed reports whether the driver's deadline has passed. The driver may have changed the deadline
+// during a read or write.
 func (w *watchedConn) passed(limit func() time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,9 +116,9 @@ func (w *watchedConn) passed(limit func() time.Time) bool {
 	return !at.IsZero() && !time.Now().Before(at)
 }
 
-// earliest returns the earliest of three deadlines. The parameter users is the driver's deadline;
-// zero means that there is none. The other two are deadlines of patiently. The result ours is true
-// if first is one of these two.
+// earliest returns the earliest of three deadlines. The parameter `users` is the driver's deadline;
+// zero means that there is none. The parameters `end` and `step` are deadlines of patiently. The
+// result `ours` reports whether one of these two is the earliest.
 func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	if first = step; end.Before(first) {
 		first = end
@@ -128,7 +129,7 @@ func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	return first, true
 }
 
-// know records which database process serves the connection.
+// know stores which database process serves the connection.
 func (w *watchedConn) know(peer backend) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

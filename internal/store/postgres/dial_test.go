@@ -91,7 +91,7 @@ func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 	}
 }
 
-// muteConn is a connection that can lose answers. Once armed is set, it loses all answers of the
+// muteConn is a connection that can lose answers. After `armed` is set, it loses all answers of the
 // database from the next write on.
 type muteConn struct {
 	net.Conn
@@ -149,9 +149,9 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	}
 }
 
-// TestSlowStatementIsNotADeadConnection checks that a connection does not count as dead during a
-// statement of 2 s, even if the other connection asks the database after each millisecond without an
-// answer.
+// TestSlowStatementIsNotADeadConnection checks that a connection is not considered dead during a
+// statement of 2 s, even if the database is asked after each silent millisecond whether it still
+// works on the statement.
 func TestSlowStatementIsNotADeadConnection(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Logger: quiet})
 	s.db.doubt = time.Millisecond

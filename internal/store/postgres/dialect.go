@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// dialect holds the statements in PostgreSQL's dialect. The statements of picks, which select
-// pending or due work, lock the executions that they select, and skip executions that another
+// dialect contains the statements in PostgreSQL's dialect. The statements of picks, which select
+// pending or due work, lock the executions that they select. They skip executions that another
 // transaction has locked.
 var dialect = &statement.Dialect{
 	Due: due, PendingAgents: statement.NewAlone(pendingAgents), PendingAlone: statement.NewAlone(pendingAlone), PendingTasks: statement.NewAlone(pendingTasks), SkipLocked: lockExecution,
@@ -51,9 +51,9 @@ var databaseSize = statement.NewRead("SELECT pg_database_size(current_database()
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
 // lookupByValues returns a FROM item that looks up each row by one of the distinct values in the
-// list ?2. With a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner
-// ?1, if it expects these rows to be few. Without OFFSET 0, PostgreSQL could merge the subquery
-// into the outer query and then do the same.
+// list ?2. With a condition like id = ANY(?2), PostgreSQL may read all rows of the owner ?1
+// instead, if it expects few of them. OFFSET 0 prevents PostgreSQL from merging the subquery into
+// the outer query, after which it could do the same.
 func lookupByValues(table, alias, owner, column, list string) string {
 	condition := owner + " = ?1 AND " + column + " = listed." + column
 	if column == "number" {
@@ -143,11 +143,11 @@ const (
 		" ORDER BY t.priority, t.created_at LIMIT ?" + lockExecution
 )
 
-// JSON can contain characters that a PostgreSQL text cannot: the zero character, and unpaired
-// surrogates. Reading any member of JSON with such a character is an error that would fail the
-// whole query, so safeMetadata replaces them with U+FFFD. First it rewrites escaped backslashes, so
+// safeMetadata replaces the characters of JSON that a PostgreSQL text cannot contain, the zero
+// character and unpaired surrogates, with U+FFFD. Reading a member of JSON with such a character is
+// an error, which would fail the whole query. First, safeMetadata rewrites escaped backslashes, so
 // that every remaining backslash starts an escape. It protects surrogate pairs with a character
-// that unescaped JSON cannot contain. Metadata without any such escape is not rewritten.
+// that unescaped JSON cannot contain. Metadata without \u is not rewritten.
 const (
 	safeMetadata = `(CASE WHEN strpos(x.metadata, '\u') = 0 THEN x.metadata ELSE replace(regexp_replace(regexp_replace(` +
 		`replace(replace(x.metadata, '\\', '\u005c'), '\u0000', '\ufffd'),` +
@@ -160,8 +160,9 @@ const (
 		` FROM (SELECT ` + safeMetadata + ` AS m OFFSET 0) safe))`
 )
 
-// queryMatch is an SQL condition. It holds if the id, the kind or the start of the input contains a
-// text. Inputs are bytes, not text, so their non-ASCII bytes are escaped for the comparison.
+// queryMatch is an SQL condition. It holds if the id, the kind or the start of the input of an
+// execution contains a text. Inputs are bytes, not text, so their non-ASCII bytes are escaped for
+// the comparison.
 var (
 	inputText  = "lower(encode(substr(x.input, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"
 	chunkText  = "lower(encode(substr(c.content, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"

@@ -20,8 +20,8 @@ var Settings = []string{"fsync", "full_page_writes", "synchronous_commit"}
 // settingsTime is the interval at which an open store reads Settings.
 const settingsTime = time.Minute
 
-// readSettings selects one row with one column for each of Settings. A column reports whether the
-// setting is off in this session.
+// readSettings selects one row with a boolean column for each of Settings: whether the setting is
+// off in this session.
 const readSettings = "SELECT current_setting('fsync') = 'off', current_setting('full_page_writes') = 'off', current_setting('synchronous_commit') = 'off'"
 
 // durability stores the result of the last read of Settings. It is safe for concurrent use.
@@ -65,7 +65,7 @@ func (d *durability) set(name string, off bool) {
 	}
 }
 
-// missing returns the names in Settings that are off, in the order of Settings.
+// missing returns those of Settings that are off, in the order of Settings.
 func (d *durability) missing() (off []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,8 +87,8 @@ func checkAllowed(allowed []string) error {
 	return nil
 }
 
-// checkSettings returns an error if one of Settings is off and is not in the list allowed. It must
-// run before anything is written.
+// checkSettings returns an error if one of Settings is off and is not in the list `allowed`. It
+// must run before anything is written.
 func (d *database) checkSettings(ctx context.Context, allowed []string) error {
 	conn, err := d.connect(ctx)
 	if err != nil {

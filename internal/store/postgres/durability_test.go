@@ -62,8 +62,8 @@ func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	noted(t, s, id, 1+answered)
 }
 
-// TestTheCommitIsNeverWeakened checks the statement in the constant durably. It must change
-// synchronous_commit from off to on, and must not change any other value.
+// TestTheCommitIsNeverWeakened checks that the statement `durably` turns synchronous_commit on if
+// it is off, and changes no other value.
 func TestTheCommitIsNeverWeakened(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}})
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
@@ -193,13 +193,13 @@ func stoppableStandby(t *testing.T) (primary *cluster.Cluster, leave, back func(
 	return primary, leave, back
 }
 
-// named returns the URL of a database, with which connections have the given application name.
+// named returns a database URL whose connections have the given application name.
 func named(database, name string) string { return database + "&application_name=" + name }
 
 const waitsForStandby = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = '%s' AND wait_event = 'SyncRep')"
 
-// noting calls note in the background, again and again until the store is available. The channel
-// answered receives the error of the last call.
+// noting stores a note in the background, and retries until the store is available. The returned
+// channel receives the error of the last call.
 func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan error) {
 	answered = make(chan error, 1)
 	go func() {
@@ -214,8 +214,8 @@ func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan erro
 	return answered
 }
 
-// unanswered fails the test if the call that noting has started has ended. The channel answered is
-// the result of noting.
+// unanswered fails the test if the call that noting has started has ended. The parameter `answered`
+// is the channel that noting has returned.
 func unanswered(t *testing.T, answered chan error, why string) {
 	t.Helper()
 	select {
@@ -225,9 +225,9 @@ func unanswered(t *testing.T, answered chan error, why string) {
 	}
 }
 
-// TestACommitWithAWarningIsNotAnswered checks a COMMIT that waits for the standby. If that wait is
-// cancelled, PostgreSQL answers the COMMIT with a warning. The caller must get an answer only once
-// the standby has the transaction. The same holds for a caller of another server that finds the note
+// TestACommitWithAWarningIsNotAnswered checks a COMMIT whose wait for the standby is cancelled, so
+// that PostgreSQL answers it with a warning. The caller must get an answer only when the standby
+// has the transaction. The same must hold on another server, for a command that finds the note
 // already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
@@ -257,9 +257,10 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	noted(t, one, x, 2)
 }
 
-// TestWaitsForAStandbyAreNotEnded checks a COMMIT that waits for the standby when its connection
-// breaks. The database process of that connection must be neither terminated nor cancelled, so that
-// nobody sees data that the standby does not have. In the end, the note must be stored once.
+// TestWaitsForAStandbyAreNotEnded checks what happens when a connection breaks while its COMMIT
+// waits for the standby. The database process must be neither terminated nor cancelled, because
+// then others could see data that the standby does not have. In the end, the note must be stored
+// once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	u, err := url.Parse(primary.URL("postgres"))

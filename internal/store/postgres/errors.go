@@ -63,8 +63,8 @@ func isArgument(err error) bool {
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Error(), "error preprocessing batch (build)")
 }
 
-// isRace reports whether the error is a conflict with another transaction, so that the same commands
-// may succeed on a retry.
+// isRace reports whether the error is a conflict with another transaction, after which a retry of
+// the same commands may succeed.
 func isRace(err error) bool {
 	switch codeOf(err) {
 	case serialization, deadlock, uniqueViolation:
@@ -73,7 +73,8 @@ func isRace(err error) bool {
 	return false
 }
 
-// isServerError reports whether the database server has caused the error, and not a command.
+// isServerError reports whether an error comes from the state of the database server, and not from
+// a command.
 func isServerError(err error) bool {
 	code := codeOf(err)
 	return code != "" && (code[:2] == classResources || code[:2] == classIntervention || code[:2] == classSystem) && code != queryCancelled

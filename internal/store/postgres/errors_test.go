@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestServerErrorsHaveAdvice checks that these errors of the server have the code unavailable and a
-// message with advice, both from a statement and from a lost connection.
+// TestServerErrorsHaveAdvice checks that some errors of the database server have the code
+// unavailable and a message with advice, whether a statement or a lost connection has returned
+// them.
 func TestServerErrorsHaveAdvice(t *testing.T) {
 	for code, says := range map[string]string{
 		noPassword: "password", noLogin: "URL", noDatabase: "create it", tooMany: "max_connections", diskFull: "disk",

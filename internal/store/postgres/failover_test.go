@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// restartingStore contains a store. After Fatal was called, it opens the store again, as a
-// supervisor restarts a server.
+// restartingStore contains a store. After the store has called Fatal, it opens the store again, as
+// a supervisor restarts a server.
 type restartingStore struct {
 	t     *testing.T
 	url   string
@@ -49,8 +49,8 @@ func (r *restartingStore) store() *Store {
 }
 
 // TestStandbyTakesOver checks that confirmed writes survive when a synchronous standby is promoted
-// in the middle of writes. Other writes must be done once when they are retried. The server must
-// detect the other history.
+// in the middle of writes. Unconfirmed writes must be done once when they are retried. The server
+// must detect that the database has a new history.
 func TestStandbyTakesOver(t *testing.T) {
 	primary, standby := pair(t)
 	if err := primary.Synchronous(); err != nil {

@@ -65,8 +65,8 @@ func openCut(t *testing.T, c *cut) *Store {
 }
 
 // TestLostInTheMiddleOfACommit checks that a command runs once, and that its caller gets the
-// outcome, if the connection is lost in the middle of the COMMIT. The transaction may be committed
-// or not.
+// outcome, if the connection is lost in the middle of the COMMIT, whether the transaction was
+// committed or not.
 func TestLostInTheMiddleOfACommit(t *testing.T) {
 	for name, arrive := range map[string]bool{"before it arrives": false, "before its answer": true} {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 	}
 }
 
-// concurrentNotes writes notes to a few executions from many callers while disturb is running. Each
-// caller retries until it is answered. No note may be lost or stored twice.
+// concurrentNotes writes notes to a few executions from many callers, while the function `disturb`
+// is running. Each caller retries until its call succeeds. No note may be lost or stored twice.
 func concurrentNotes(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
 	t.Helper()
 	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}
@@ -253,8 +253,8 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 }
 
 // TestHeldExecutionsWaitAlone checks the commands of an execution that another transaction has
-// locked. They must succeed, in order, once that transaction has ended. Another server's command of
-// another execution must not wait.
+// locked. They must succeed, in order, once that transaction has ended. A command of another
+// execution, sent to another server, must not wait.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		heldExecutionsWaitAlone(t, open(t, Options{Plain: plain, without: optimizations{texts: true}, Committers: 1}))
@@ -312,8 +312,8 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	}
 }
 
-// queueingContext is a context that tells a test when a command is queued: its method Done calls
-// the function waits. Do calls Done only after it has queued the command.
+// queueingContext is a context whose method Done calls the function `waits`. Store.Do calls Done
+// after it has queued the command, so `waits` tells the test that the command is queued.
 type queueingContext struct {
 	context.Context
 	waits func()

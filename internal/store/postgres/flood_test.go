@@ -11,11 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 )
 
-// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
-// costs for another org. It runs [floodtest.Run] twice; the cost is the number of table rows that
-// were read. In the second run, PostgreSQL's statistics are those of a nearly empty store. With
-// these, PostgreSQL reads small tables whole, which is cheaper than many lookups, and larger tables
-// by their indexes.
+// TestOneOrgsRowsCostOthersNothing runs [floodtest.Run] twice. The cost is the number of table rows
+// that were read. In the second run, PostgreSQL's statistics are those of a nearly empty store.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	for _, analyze := range []bool{false, true} {
 		t.Run(fmt.Sprintf("statistics of an early day: %v", analyze), func(t *testing.T) { flood(t, analyze) })
@@ -54,7 +51,7 @@ func flood(t *testing.T, analyze bool) {
 }
 
 // rowsRead returns how many table rows all closed connections have read. A connection reports its
-// count only when it ends, so rowsRead waits for connections that are about to end.
+// count only when it ends, so rowsRead first waits until all other connections have ended.
 func rowsRead(t *testing.T, watcher *pgx.Conn) (rows int) {
 	t.Helper()
 	for others := 1; others > 0; {

@@ -10,10 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// history records the number of the latest transaction of each committer of this server. With it,
-// the server notices a database that was restored to an earlier state, even if the restore has not
-// changed the epoch. In such a database, the rows of the committers are missing, or have lower
-// numbers than recorded here.
+// history records the number of the latest transaction of each committer of this server. The same
+// numbers are in the committers' rows in the database. If a row is missing or has a lower number,
+// the database was restored to an earlier state.
 type history struct {
 	mu    sync.Mutex // guards known
 	known map[uuid.UUID]committedTransaction

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// statistics contains functions that set states of PostgreSQL's statistics. In each state,
-// PostgreSQL expects few rows of each execution, org and webhook.
+// statistics contains functions that set PostgreSQL's statistics to states in which it expects few
+// rows of each execution, org and webhook.
 var statistics = map[string]func(t *testing.T, conn *pgx.Conn){
 	"never taken":        func(*testing.T, *pgx.Conn) {},
 	"of empty tables":    func(t *testing.T, conn *pgx.Conn) { run(t, conn, "ANALYZE") },
@@ -21,9 +21,9 @@ var statistics = map[string]func(t *testing.T, conn *pgx.Conn){
 }
 
 // TestRowsOfLongRunsAreFoundByTheirIDs checks the plans of all statements in each state of the
-// statistics. PostgreSQL must not read all rows of an execution, org or webhook and compare their
-// ids, because there may be very many. It must not read everything that has expired in all orgs
-// either.
+// statistics. PostgreSQL must not read all rows of an execution, org or webhook to find some by
+// their ids, because there may be very many. It must not read everything that has expired in all
+// orgs.
 func TestRowsOfLongRunsAreFoundByTheirIDs(t *testing.T) {
 	queries := catalog.Statements(dialect)
 	for name, query := range catalog.ListStatements(dialect) {
@@ -65,17 +65,16 @@ func findByID(t *testing.T, conn *pgx.Conn, connection string, queries map[strin
 	}
 }
 
-// wholeReads lists plans that read too many rows. In such a plan, one index finds rows, and a
-// filter then leaves out most of them, although another index could find only the wanted rows. Each
+// wholeReads describes plans that read too many rows: an index finds rows by one condition, and a
+// filter then drops most of them, although another index could find only the wanted rows. Each
 // element has a pattern for the condition of the index, and a pattern for the filter.
 var wholeReads = []struct{ index, filter *regexp.Regexp }{
 	{regexp.MustCompile(`\b(agent_execution_id|org_id|webhook_id) = `), regexp.MustCompile(`\b(id|number|pos|task_id) = `)},
 	{regexp.MustCompile(`\bexpires_at [<>]`), regexp.MustCompile(`\b(agent_execution_id|idempotency_key) = `)},
 }
 
-// comparesIDs looks for a step that reads too many rows and filters them by id: all rows of an
-// execution, org or webhook, or everything that has expired. It returns the index of that step, or
-// -1 if there is none.
+// comparesIDs returns the index of a filter that matches an element of wholeReads, or -1 if there
+// is none. The parameter `steps` is a plan of PostgreSQL.
 func comparesIDs(steps []string) int {
 	for i := 1; i < len(steps); i++ {
 		found, filter := steps[i-1], steps[i]

@@ -14,7 +14,7 @@ func TestListsAreBounded(t *testing.T) {
 	storetest.BoundedLists(t, s)
 }
 
-// filledByHand opens a store that indexes texts only when the test calls fill.
+// filledByHand opens a store that indexes texts only when the test calls `fill`.
 func filledByHand(t *testing.T, o Options) (s *Store, fill func() (blocks int, young bool)) {
 	t.Helper()
 	s = open(t, o)

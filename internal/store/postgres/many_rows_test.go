@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// TestEveryStatementRunsForManyRows checks that PostgreSQL accepts every declared statement. If the
-// statement can run for many rows, PostgreSQL must also accept its text for many rows.
+// TestEveryStatementRunsForManyRows checks that PostgreSQL accepts every declared statement, and
+// also its variant for many rows if it has one.
 func TestEveryStatementRunsForManyRows(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
 	if err != nil {

@@ -21,20 +21,20 @@ var migrationFiles embed.FS
 var errUnfinished = perdure.Errorf(perdure.Conflict,
 	"a copy into this database was not finished; run perdure store copy again with the same source, or empty the database")
 
-// firstVersion is the number of the first migration, and so the version of the tables that it
-// creates. Databases of that version may also have been made by older migrations, which this
-// program no longer has.
+// firstVersion is the number of the first migration, and the version of a database after it. Some
+// databases have reached this version by older migrations, which are no longer in this program.
 const firstVersion = 54
 
 // migrating is the key of the advisory lock for changing tables.
 const migrating = 0x70657264757265 // "perdure"
 
 const (
-	// migrationLock is how long a migration waits for the lock of a table. While it waits,
-	// statements of servers on that table wait behind it; their own limit is 10 s.
+	// migrationLock is how long a migration waits for the lock of a table. Statements of servers on
+	// that table wait meanwhile; their own limit is 10 s.
 	migrationLock = "3s"
-	// migrationTries is the maximum number of times that a migration is tried while locks of servers
-	// block it. migrationPause is the time between two tries, in which the servers can work.
+	// migrationTries is the maximum number of times that a migration is tried while locks of
+	// servers block it. migrationPause is the time between two tries, in which the servers can use
+	// the tables.
 	migrationTries, migrationPause = 30, 500 * time.Millisecond
 )
 
@@ -44,9 +44,9 @@ func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	return migrateFor(ctx, url, false)
 }
 
-// migrateFor does the work of Migrate. The parameter copy is set if the caller copies a store into
-// the database. Other callers get an error while such a copy is unfinished, because they would find
-// incomplete data.
+// migrateFor does the work of Migrate. Only a caller that copies a store into the database sets
+// `copy`. Other callers get an error while such a copy is unfinished, because the data is
+// incomplete.
 func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
 	config, err := parse(url)
 	if err != nil {
@@ -109,9 +109,9 @@ func newestMigration() (version int64, count int, err error) {
 }
 
 // relabel deletes the rows of migrations before firstVersion from goose's table of versions. A
-// database that has such rows and is at firstVersion has the same tables as a new database after the
-// first migration. relabel returns an error if the database is older than firstVersion. The caller
-// must hold the lock for changing tables.
+// database that these migrations have brought to firstVersion has the same tables as a new database
+// after the first migration. An older database is an error. The caller must hold the lock for
+// changing tables.
 func relabel(ctx context.Context, conn *pgx.Conn) error {
 	var has, older int64
 	err := conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < $1)"+
@@ -128,8 +128,8 @@ func relabel(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// isAt reports whether the tables of the database already have that version, so that no migration is
-// necessary. It needs one round trip and only the right to read.
+// isAt reports whether the newest applied migration of the database is `version`, and whether the
+// number of applied migrations is `files`. It needs one round trip and only the right to read.
 func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
 	var applied int
@@ -155,8 +155,8 @@ func migrate(ctx context.Context, db *sql.DB, files fs.FS) (from, to int64, err 
 	return from, to, up(ctx, provider)
 }
 
-// up runs the missing migrations while servers are working. Each migration is a transaction, so an
-// interrupted up continues with the next migration.
+// up runs the missing migrations while servers are working. Each migration is a transaction, so
+// after an interruption, the next call continues with the first missing one.
 func up(ctx context.Context, provider *goose.Provider) error {
 	return patiently(ctx, func() error {
 		_, err := provider.Up(ctx)
@@ -164,8 +164,8 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	})
 }
 
-// patiently calls the function do. After a deadlock or a lock timeout, it waits for migrationPause
-// and calls do again, at most migrationTries times in all.
+// patiently calls the function `do`. After a deadlock or a lock timeout, it waits for
+// migrationPause and calls `do` again, up to migrationTries calls in all.
 func patiently(ctx context.Context, do func() error) error {
 	for tries := 1; ; tries++ {
 		err := do()

@@ -177,8 +177,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// oldDatabase returns the URL of a new database. It contains the dump of a version, which an earlier
-// build of the program has written.
+// oldDatabase returns the URL of a new database, restored from the dump of an earlier version in
+// testdata.
 func oldDatabase(t *testing.T, version int64) string {
 	t.Helper()
 	in, err := os.Open(fmt.Sprintf("testdata/%04d.sql.gz", version))
@@ -230,8 +230,8 @@ func migrationsOf(t *testing.T) fs.FS {
 	return files
 }
 
-// changed returns a copy of the migrations in which each content is replaced by the result of the
-// function change. A migration for which change returns "" is left out.
+// changed returns a copy of the migrations. It replaces the text of each migration by the result of
+// the function `change`, and leaves out a migration for which this result is "".
 func changed(t *testing.T, change func(version int64, text string) string) fs.FS {
 	t.Helper()
 	all := fstest.MapFS{}
@@ -291,8 +291,8 @@ func TestDatabasesOfEveryVersionOpen(t *testing.T) {
 }
 
 // TestDatabaseIsOnlyRelabelled checks a database that older migrations have brought to the version
-// of the first migration. Opening it may only change goose's list of versions. The schema of the
-// database must equal the schema of a new database after the first migration.
+// of the first migration. Relabelling it may change only goose's list of versions. Its schema must
+// equal that of a new database after the first migration.
 func TestDatabaseIsOnlyRelabelled(t *testing.T) {
 	url := oldDatabase(t, firstVersion)
 	rows, schema := storedRows(t, url), schemaOf(t, url)
@@ -341,8 +341,8 @@ func TestOlderDatabasesAreRefused(t *testing.T) {
 }
 
 // TestInterruptedMigrationsContinue checks that a migration which loses its connection at any
-// statement leaves schema and version unchanged. Two servers can then migrate the database at the
-// same time.
+// statement leaves schema and version unchanged. After that, two servers must be able to migrate
+// the database at the same time.
 func TestInterruptedMigrationsContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	fresh, interruptions := schemaOf(t, emptyDatabase(t)), 0
@@ -380,9 +380,8 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 	}
 }
 
-// interruptedAfter returns the migrations. The one with this version is changed: it loses its
-// connection after n statements. The result found reports whether that migration has at least n
-// statements.
+// interruptedAfter returns the migrations, but the one with this version loses its connection after
+// n statements. The result `found` reports whether it has at least n statements.
 func interruptedAfter(t *testing.T, version int64, n int) (files fs.FS, found bool) {
 	t.Helper()
 	files = changed(t, func(of int64, text string) string {

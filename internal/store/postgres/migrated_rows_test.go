@@ -80,8 +80,8 @@ func sameRows(t *testing.T, url string, want map[string][]string) {
 	}
 }
 
-// catalogQueries select the definitions of everything in a schema, such as tables and indexes. Each
-// row of a result describes one of them.
+// catalogQueries select the definitions of everything in a schema, such as tables and indexes, one
+// definition per row.
 var catalogQueries = []string{
 	"SELECT concat_ws(' ', 'relation', relname, relkind, relpersistence, relreplident, relrowsecurity, reloptions::text) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
 	"SELECT concat_ws(' ', 'column', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, a.attstorage, a.attcompression," +

@@ -16,10 +16,8 @@ var (
 	locksTables      = regexp.MustCompile(`(?m)^LOCK TABLE ([\w, ]+) IN ACCESS EXCLUSIVE MODE;`)
 )
 
-// TestMigrationsLockFirst checks migrations that lock existing tables more than once: such a
-// migration must lock all these tables at its start. Otherwise it could deadlock with running
-// servers at each attempt, because it requests a stronger lock of a table that it already reads, or
-// a lock of a second table.
+// TestMigrationsLockFirst checks that a migration that locks several existing tables locks all of
+// them at its start. Otherwise it could deadlock with running servers again and again.
 func TestMigrationsLockFirst(t *testing.T) {
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil || len(files) == 0 {

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// maxCommitters is the maximum default of Options.Committers. It is sufficient for many cores,
+	// maxCommitters is the maximum default of Options.Committers. It is enough for many cores,
 	// because committers take turns with the disk. More committers than cores only make batches
 	// smaller.
 	maxCommitters  = 4
@@ -52,7 +52,7 @@ type Options struct {
 	// Observer is notified of the committers' batches and the database's settings. It may be nil.
 	Observer *store.Observer
 	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order
-	// and durability stay the same. Servers with and without it may share a database.
+	// and durability stay the same. Servers with and without Plain may share a database.
 	Plain bool
 	// without lists single optimizations that are turned off in tests.
 	without optimizations
@@ -68,7 +68,7 @@ type Store struct {
 	turns      *turns.Turns // distributes the connections of the pool among orgs
 	clock      *clock
 	committers []*committer
-	// waitsForEnds reports that a read returns only after its transaction has ended.
+	// waitsForEnds makes a read return only after its transaction has ended.
 	waitsForEnds bool
 
 	closing    sync.Once
@@ -81,9 +81,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open connects to the database and migrates its tables. Several servers may do so at once. Errors:
-// conflict if a newer version of the program has written the database; unavailable if it cannot be
-// reached; invalid_argument if one of [Settings] is off and not in AllowOff.
+// Open connects to the database and migrates its tables. Several servers may call Open at once.
+// Errors: conflict if a newer version of the program has written the database; unavailable if the
+// database cannot be reached; invalid_argument if one of [Settings] is off and not in AllowOff.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := checkAllowed(o.AllowOff); err != nil {
@@ -183,8 +183,8 @@ func (s *Store) fill(ctx context.Context) {
 // staleCommitter is how long the row of a committer is kept after the committer's last transaction.
 const staleCommitter = 7 * 24 * time.Hour
 
-// learn reads the database's epoch and time. It also deletes stale rows of other servers'
-// committers.
+// learn reads the database's epoch and time. It also deletes the rows of committers that have not
+// written for staleCommitter.
 func (s *Store) learn(ctx context.Context) error {
 	conn, err := s.db.connect(ctx)
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *Store) learn(ctx context.Context) error {
 	return err
 }
 
-// read calls the function read with a consistent snapshot of the database. All returned errors have
-// one of Perdure's codes, except the error of the context.
+// read calls its parameter with a connection that reads a consistent snapshot of the database. All
+// returned errors have one of Perdure's codes, except the error of the context.
 func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) error {
 	org := store.OrgOf(ctx)
 	if err := s.turns.Take(ctx, org); err != nil {
@@ -234,8 +234,8 @@ func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) err
 	return refusal(err)
 }
 
-// release ends the transaction of a connection, if there is one, and returns the connection to its
-// pool. Unless waitsForEnds is set, this happens in the background. Closing the pool waits for it.
+// release ends the connection's transaction, if there is one, and returns the connection to its
+// pool. Unless waitsForEnds is set, this happens in the background.
 func (s *Store) release(conn *pgxpool.Conn) {
 	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
 		conn.Release()
@@ -265,7 +265,7 @@ func (s *Store) Tidy(context.Context) error { return nil }
 
 // committerOf returns the committer for a command. All commands of an execution go to the same
 // committer, so that they remain in order. All picks of an org go to one committer, too, because
-// they would block each other.
+// picks in different committers would block each other.
 func (s *Store) committerOf(c *store.Command) *committer {
 	h := fnv.New32a()
 	if c.Pick == nil && c.Execution != uuid.Nil {

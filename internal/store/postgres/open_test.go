@@ -85,9 +85,9 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// withoutStatistics connects to a new database. The database of an earlier test may have been
-// vacuumed while its tables were empty. PostgreSQL would then assume that the tables have no pages,
-// and plan to read them completely.
+// withoutStatistics connects to a database that no other test has used. In other databases, tables
+// may have been vacuumed while they were empty; PostgreSQL then assumes that they have no pages,
+// and reads them completely.
 func withoutStatistics(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), postgrestest.NewDatabase(t, migrated))
@@ -176,12 +176,12 @@ func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 	}
 }
 
-// live matches the names of small indexes: those without ended executions, and the one of executions
-// that are being deleted.
+// live matches the names of indexes that stay small because they contain no ended executions, and
+// of the index of executions that are being deleted.
 var live = regexp.MustCompile(`^idx_agent_execution_(waiting|lease|worker|held|embedded)\w* |^pruning_pkey `)
 
 // TestListsUseIndexes checks that the statements of lists have no sequential scans and do not sort.
-// They may read whole indexes only if these are small ("live").
+// They may read a whole index only if its name matches `live`.
 func TestListsUseIndexes(t *testing.T) {
 	conn := withoutStatistics(t)
 	for name, value := range planning {

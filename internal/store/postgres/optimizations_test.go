@@ -38,8 +38,8 @@ func TestPlainCommandsAreTransactions(t *testing.T) {
 	}
 }
 
-// TestPlainStatementsGoOneByOne checks the round trips of commands. A plain store needs at least
-// five more than a normal store for one command, and n times as many for n commands. A store in
+// TestPlainStatementsGoOneByOne compares round trips. For one command, a plain store needs at least
+// five more than a normal store. For n commands it needs n times as many as for one. A store in
 // which only the optimization "groups" is turned off also needs more for each command of a batch.
 func TestPlainStatementsGoOneByOne(t *testing.T) {
 	const n = 20

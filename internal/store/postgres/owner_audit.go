@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// owned lists tables with a foreign key to executions for which the audit nevertheless checks that
-// each row's execution exists. When the foreign keys were added, the database did not check the
-// existing rows.
+// owned lists tables for whose rows the audit checks that the execution exists. These tables have a
+// foreign key to executions, but the database did not check the rows that existed when the key was
+// added.
 var owned = []string{"log_record", "log_chunk", "task_execution"}
 
-// ownersPage is the number of executions that one statement of this audit examines.
+// ownersPage is the number of executions that one statement of auditOwners examines.
 const ownersPage = 1000
 
-// ownersAfter selects the executions to which the rows of a table refer, and whether each execution
-// exists. It skips through the primary key from one execution to the next.
+// ownersAfter selects the ids of executions in a table's rows, and whether each execution exists.
+// It skips from one id to the next by the primary key.
 const ownersAfter = "WITH RECURSIVE o (id) AS ((SELECT agent_execution_id FROM TABLE WHERE agent_execution_id > ?1 ORDER BY agent_execution_id LIMIT 1)" +
 	" UNION ALL SELECT (SELECT r.agent_execution_id FROM TABLE r WHERE r.agent_execution_id > o.id ORDER BY r.agent_execution_id LIMIT 1) FROM o WHERE o.id IS NOT NULL)" +
 	" SELECT o.id, EXISTS (SELECT 1 FROM agent_execution x WHERE x.id = o.id) FROM o WHERE o.id IS NOT NULL LIMIT ?2"

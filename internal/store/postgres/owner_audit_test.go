@@ -72,8 +72,8 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 	}
 }
 
-// TestRowsBelongToAnExecution checks that no row can be inserted for a missing execution, neither
-// alone nor together with valid rows, by COPY or otherwise. No row may be moved to another
+// TestRowsBelongToAnExecution checks that no row can be inserted for a missing execution, alone or
+// together with valid rows, by COPY or otherwise, and that no row can be moved to another
 // execution.
 func TestRowsBelongToAnExecution(t *testing.T) {
 	url := emptyDatabase(t)
@@ -94,9 +94,9 @@ func TestRowsBelongToAnExecution(t *testing.T) {
 	refusedAs(t, foreignKeyViolation, "an execution with another id", conn, "UPDATE agent_execution SET id = $1", nobody)
 }
 
-// TestAnExecutionTakesItsRowsAlong checks that deleting or truncating an execution deletes its rows.
-// If other transactions are inserting rows for it, the deletion must wait for them and delete these
-// rows, too.
+// TestAnExecutionTakesItsRowsAlong checks that deleting or truncating an execution deletes its
+// rows. If other transactions are inserting rows for the execution, the deletion must wait for
+// these transactions and delete their rows, too.
 func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn, other := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url), dialed(t, url)
@@ -140,8 +140,8 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	}
 }
 
-// TestTheAuditLooksAtEveryOwner checks that the audit finds a row with a missing execution after its
-// first page of executions. It must report nothing about existing executions.
+// TestTheAuditLooksAtEveryOwner checks that the audit finds a row with a missing execution after
+// the first ownersPage executions, and reports nothing about existing executions.
 func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)

@@ -44,8 +44,8 @@ func OpenReadOnly(ctx context.Context, url string) (*ReadOnly, error) {
 	return &ReadOnly{Reader: read.New(base.Source{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}), store: s}, nil
 }
 
-// checkVersion returns an error if the tables have another version than this program, which cannot
-// read them.
+// checkVersion returns an error if the tables of the database have another version than the tables
+// that this program reads.
 func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {

@@ -32,8 +32,8 @@ type Copying struct {
 	Keep bool `json:"keep"`
 }
 
-// copying is the key of the advisory lock that a copy acquires to fill a database. A table that is
-// also named copying exists until the copy is finished. The table is not part of the schema.
+// copying is the key of the advisory lock that a copy holds while it fills a database. A table of
+// the same name exists from the beginning of the copy to its end.
 const copying = 0x70657264757266
 
 // OpenTarget connects to the database at url and migrates its tables. Until the copy is finished,
@@ -216,8 +216,8 @@ func (t *Target) Put(ctx context.Context, table schema.Table, rows [][]any, note
 	return nil
 }
 
-// Rows calls `take` with every row of a table, in any order. It stops at an error of take. Values
-// have the types that [sqlite.Source.Rows] uses. A row is valid only until take returns.
+// Rows calls `take` with every row of a table, in any order, and stops at an error of `take`.
+// Values have the types that [sqlite.Source.Rows] uses. A row is valid only until `take` returns.
 func (t *Target) Rows(ctx context.Context, table schema.Table, take func(row []any) error) error {
 	query := "SELECT "
 	for i, column := range table.Columns {
@@ -261,9 +261,9 @@ func plainValue(v any) any {
 }
 
 // Finish ends the copy, so that servers can open the store. If epoch is not 0, it becomes the epoch
-// of the store, so that cursors of the source remain valid. Otherwise the store has a new epoch, and
-// readers with older cursors start from the beginning. After an error of Finish, the copy may be
-// finished or not, both in this database and on its standby.
+// of the store, so that cursors of the source remain valid. Otherwise the store gets a new epoch,
+// and readers with older cursors start from the beginning. After an error of Finish, the copy may
+// or may not be finished.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil
 	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))

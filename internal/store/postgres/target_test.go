@@ -25,8 +25,7 @@ func called(t *testing.T, name string) string {
 }
 
 // TestCopiesAndServersKeepEachOtherOut checks that a copy is refused while a server uses the
-// database. A server must be refused during a copy. Both must hold also if the URL sets the
-// application name.
+// database, and a server during a copy, even if the URL sets the application name.
 func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	to := called(t, "perdure-prod")
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: to})
@@ -62,8 +61,8 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	}
 }
 
-// unlocked calls the function do again and again until it succeeds, because the database notices
-// only after a while that a connection was closed. An error without the text `says` fails the test.
+// unlocked calls `do` until it succeeds, because the database notices only after a while that a
+// connection was closed. An error of `do` without the text `says` fails the test.
 func unlocked(t *testing.T, says string, do func() error) {
 	t.Helper()
 	for {

@@ -16,8 +16,7 @@ import (
 
 const org = "acme"
 
-// servers opens n stores on one database. The parameter plain is how many of them, counted from the
-// end, have Options.Plain set.
+// servers opens n stores on one database. The last `plain` of them have Options.Plain set.
 func servers(t *testing.T, n, plain int) []*Store {
 	t.Helper()
 	url := emptyDatabase(t)
@@ -106,8 +105,8 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	}
 }
 
-// TestServersShareOneHistory checks two servers that write to one log. What a reader of one server
-// has seen must be in all later reads of the other server, and no note may be lost.
+// TestServersShareOneHistory checks two servers that write to one log. All later reads of one
+// server must return what a reader of the other server has seen. No note may be lost.
 func TestServersShareOneHistory(t *testing.T) { eachPair(t, shareOneHistory) }
 
 func shareOneHistory(t *testing.T, all []*Store) {
@@ -143,8 +142,8 @@ func shareOneHistory(t *testing.T, all []*Store) {
 	noted(t, all[1], id, 6*each)
 }
 
-// TestServersNeverClaimTwice checks concurrent picks on several servers: nothing may be claimed
-// twice, and nothing may remain.
+// TestServersNeverClaimTwice checks concurrent picks on several servers: each execution must be
+// claimed once.
 func TestServersNeverClaimTwice(t *testing.T) {
 	all := servers(t, 3, 1)
 	const n = 150

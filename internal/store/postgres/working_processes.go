@@ -14,23 +14,23 @@ import (
 // processListTimeout is the time limit for reading the list of the database's working processes.
 const processListTimeout = 3 * time.Second
 
-// backend is the database process that serves a connection. Its start time, since, distinguishes it
-// from a later process with the same pid.
+// backend is the database process that serves a connection. Because pids are reused, its start time
+// is stored, too.
 type backend struct {
 	pid   int32
 	since string
 }
 
-// workingProcesses caches the newest list of the database processes that are working. All
-// connections that have received nothing for a while use this list.
+// workingProcesses caches the newest list of the database processes that are working. It serves all
+// connections that have received nothing for a while.
 type workingProcesses struct {
 	mu    sync.Mutex // locked while the list is read
 	at    time.Time  // when reading the list began
 	found processList
 }
 
-// processList is a list of the database processes that are working. If the list could not be read,
-// unknown is set.
+// processList is a list of the database processes that are working. If `unknown` is set, the
+// database has answered, but the list could not be read.
 type processList struct {
 	working map[backend]bool
 	unknown bool
@@ -79,8 +79,8 @@ func (d *database) listProcesses() processList {
 }
 
 // meet returns the database process of a new connection. Until the connection ends, no copy of a
-// store into the database can begin. If a copy is about to end, meet waits for its end. Errors:
-// conflict while a copy is filling the database.
+// store into the database can begin. If a copy ends soon, meet waits for its end. Errors: conflict
+// while a copy is filling the database.
 func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err error) {
 	if _, err = conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", int64(serving)); err != nil {
 		if codeOf(err) == lockTimeout {
@@ -91,8 +91,8 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			// The process is unknown. So only the constant silence limits how long a dead connection
-			// is used.
+			// The process is unknown, so works cannot report on it. Only the time limit `silence`
+			// then ends a dead connection.
 			return b, nil
 		}
 		return b, err

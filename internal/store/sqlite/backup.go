@@ -14,12 +14,12 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// Backup writes a compact copy of the store at path to a new file, while servers may write to the
-// store. The copy is consistent as of one moment. It has a different epoch, so that cursors of the
-// store are not valid in a restored copy. The new file appears at the path `to` only when it is
-// complete and durable. About once a second, Backup calls the function told with the number of
-// bytes written so far and the approximate total. Errors: not_found if there is no store at path,
-// conflict if a file exists at the path `to`.
+// Backup writes a compact copy of the store at path to a new file. Servers may write to the store
+// meanwhile; the copy shows it at one moment. The copy has another epoch, so that cursors of the
+// store are not valid in a restored copy. The file appears at the path `to` only when it is
+// complete and durable. About once a second, Backup calls `told` with the number of bytes written
+// so far and the approximate total. Errors: not_found if there is no store at path, conflict if a
+// file exists at the path `to`.
 func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
 	if err := refuseHalfReplaced(path); err != nil {
 		return err
@@ -84,8 +84,8 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 	return errors.Join(err, c.Close())
 }
 
-// watch starts a goroutine that calls the function told with the size of a file once a second. The
-// returned function makes the goroutine call told a last time, and stops it.
+// watch calls `told` with the size of a file once a second, in a goroutine. The returned function
+// ends that, after one last call.
 func watch(path string, told func(bytes int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	tell := func() {
@@ -110,7 +110,7 @@ func watch(path string, told func(bytes int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// settle syncs the complete file at the path part, and renames it to the path `to`, durably.
+// settle syncs the complete file `part`, and renames it to the path `to`, durably.
 func settle(part, to string) error {
 	for _, step := range []func() error{
 		func() error { return flush(part) },

@@ -28,9 +28,9 @@ func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 	return s.Epoch(), err == nil
 }
 
-// TestBackupOfAStoreInUse checks a backup that is made while the store is being written. It must
-// contain an execution that was stored before, be readable only by its owner, and have a different
-// epoch.
+// TestBackupOfAStoreInUse checks a backup that is made while the store is being written. The backup
+// must contain an execution that was stored before, have another epoch, and be readable only by the
+// owner of the file.
 func TestBackupOfAStoreInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -94,7 +94,8 @@ func TestBackupsThatAreRefused(t *testing.T) {
 }
 
 // TestRestore checks that a restored store contains the execution from before the backup, but not
-// the one from after it. Each restore must set a new epoch. A replaced store must be kept.
+// an execution from after the backup. Each restore must set a new epoch. A replaced store must be
+// kept.
 func TestRestore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	before, after := uuid.New(), uuid.New()

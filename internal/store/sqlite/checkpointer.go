@@ -8,24 +8,22 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// checkpointAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint
-// runs. As long as reads are short, the log does not grow to much more than a few times
-// checkpointAt.
+// checkpointAt is the number of pages (of 4 KiB) in the write-ahead log at which the first
+// checkpoint runs. Unless reads are long, the log grows to a few times checkpointAt at most.
 const checkpointAt = 8000
 
 // checkpointer runs checkpoints of the write-ahead log on its own connection, concurrently with the
-// committer. If the whole log is checkpointed when a transaction begins to write, SQLite resets the
-// log, that is, writes it from its beginning again. While the committer writes without a pause, a
-// concurrent checkpoint never covers the whole log. So the committer itself runs the last
-// checkpoint, when few pages remain: see [logProgress].
+// committer. SQLite starts the log again from its beginning (a reset) when a transaction begins to
+// write and the whole log is checkpointed. While the committer writes without a pause, a concurrent
+// checkpoint never covers the whole log. So the committer itself runs the last checkpoint, when few
+// pages remain: see [logProgress].
 type checkpointer struct {
 	conn      *connection.Conn
 	committer *committer
 	asked     chan struct{}
 	ended     chan struct{}
 
-	// working is locked while a checkpoint runs. SQLite allows one checkpoint at a time and rejects
-	// a second one immediately.
+	// working is locked while a checkpoint runs. SQLite rejects a second checkpoint meanwhile.
 	working sync.Mutex
 
 	mu           sync.Mutex
@@ -75,8 +73,8 @@ func (f *checkpointer) ask() {
 	}
 }
 
-// rests reports whether the checkpointer is idle, that is, no pass is running. It also returns how
-// many pages of the log were checkpointed when the last pass ended.
+// rests reports whether no pass is running, and how many pages of the log were checkpointed when
+// the last pass ended.
 func (f *checkpointer) rests() (idle bool, checkpointed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,14 +115,14 @@ const (
 	checkpointHere           // the committer checkpoints the remaining pages itself
 )
 
-// next returns what to do for the log after a commit. The parameter held is the number of pages
-// that the log contains after that commit. The parameter `at` is the number of pages at which the
-// first checkpoint runs; idle and checkpointed are the results of rests.
+// next returns what to do for the log after a commit. The parameter `held` is the number of pages
+// in the log, and `at` the number at which the first checkpoint runs; `idle` and `checkpointed` are
+// the results of rests.
 //
 // The checkpointer runs passes until few pages remain: each pass is shorter than the one before, so
 // less is written during it. If passes cannot keep up, or if reads block them, the committer runs
-// the checkpoint itself, which stops all writes meanwhile. It does so only from time to time,
-// because a blocking read may be long.
+// the checkpoint itself, which stops all writes meanwhile. It repeats that only after the log has
+// grown further, because a blocking read may be long.
 func (l *logProgress) next(held, at int, idle bool, checkpointed int) logStep {
 	if held < l.held {
 		*l = logProgress{} // the log has been reset
@@ -169,8 +167,7 @@ func (c *committer) checkpoint() {
 }
 
 // checkpointFailed handles a failed checkpoint. If the file cannot be written, the store stops
-// writing, because the log would only grow. After another error, such as a full disk, it logs a
-// warning. The log then remains as it is until the next checkpoint.
+// writing. Other errors, such as a full disk, are logged; the next checkpoint tries again.
 func (c *committer) checkpointFailed(err error) {
 	if connection.IsBroken(err) {
 		c.lost(lose(err, "the file of the database cannot be written"))
@@ -179,9 +176,9 @@ func (c *committer) checkpointFailed(err error) {
 	c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
 }
 
-// checkpointFrom returns the number of pages in the log at which the first checkpoint runs. That is
-// checkpointAt, or less if the reserve is smaller: a checkpoint must not extend the file by more
-// than the reserve.
+// checkpointFrom returns the number of pages in the log at which the first checkpoint runs:
+// checkpointAt, but no more pages than fit into the reserve of disk space. Otherwise a checkpoint
+// could extend the file by more than the reserve.
 func checkpointFrom(reserve *disk.Reserve) int {
 	if reserve == nil {
 		return checkpointAt

@@ -26,9 +26,8 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 	}
 }
 
-// TestACrashDuringACheckpointLosesNothing checks that the committer continues during a checkpoint of
-// the log. A crash in the middle of the checkpoint must lose no confirmed write, neither from before
-// it nor from during it.
+// TestACrashDuringACheckpointLosesNothing checks that the committer continues during a checkpoint
+// of the log. A crash in the middle of the checkpoint must lose no confirmed write.
 func TestACrashDuringACheckpointLosesNothing(t *testing.T) {
 	folder := t.TempDir()
 	d := disktest.New(t, folder)
@@ -99,8 +98,8 @@ func TestTheLogIsResetWithoutAPause(t *testing.T) {
 // manyCommits is the number of commits after which a test gives up waiting for a reset of the log.
 const manyCommits = 100_000
 
-// TestTheLogIsResetAfterALongRead checks a long read: it sees the same rows all the time, while
-// commits succeed and the log grows. After the read, the log must be reset.
+// TestTheLogIsResetAfterALongRead checks that a long read sees the same rows all the time, while
+// commits succeed and the log grows, and that the log is reset after the read.
 func TestTheLogIsResetAfterALongRead(t *testing.T) {
 	s := open(t, Options{})
 	const at = 64

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 )
 
-// TestUnknownStatusesAreRefused checks that databases that were created by any version reject a row
-// with an unknown status.
+// TestUnknownStatusesAreRefused checks that new and migrated databases reject a row with an unknown
+// status.
 func TestUnknownStatusesAreRefused(t *testing.T) {
 	migrated := open(t, Options{Path: oldStore(t, firstVersion)})
 	for _, s := range []*Store{open(t, Options{}), migrated} {

@@ -3,14 +3,14 @@ package sqlite
 import "time"
 
 const (
-	// frequentCommits is a number of commits. If so many happen within frequentTime, commits are
-	// frequent.
+	// frequentCommits is a number of commits. Commits are frequent if that many happen within
+	// frequentTime.
 	frequentCommits = 32
 	frequentTime    = time.Second
 )
 
 // commitRate detects frequent commits. Only then is the log file extended ahead of writes
-// ([connection.Conn.GoAhead]). That makes each sync cheaper, but doubles the written data until the
+// ([connection.Conn.GoAhead]): that makes each sync cheaper, but doubles the written data until the
 // log is reset.
 type commitRate struct {
 	times [frequentCommits]time.Time // times of the last commits, a ring buffer

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestManyCommitsInASecondAreFrequent checks that commits count as frequent if frequentCommits of
-// them happen within a second. Commits that are a second or more apart must not count as frequent.
+// TestManyCommitsInASecondAreFrequent checks that frequentCommits commits within a second count as
+// frequent, and commits that are a second or more apart do not.
 func TestManyCommitsInASecondAreFrequent(t *testing.T) {
 	var h commitRate
 	now := time.Unix(1000, 0)

@@ -34,7 +34,7 @@ type committer struct {
 	ended  chan struct{}
 
 	// cache contains rows of active executions; it is nil if caching is turned off. The rows are
-	// valid while SQLite's data version of the file equals the field version. deciding is locked
+	// valid while SQLite's data version of the file equals `version`. The mutex deciding is locked
 	// while a batch runs.
 	cache    *cache.RowCache
 	version  uint32
@@ -48,18 +48,18 @@ type committer struct {
 	laterFrom       int
 	logProgress     logProgress
 	commitRate      commitRate
-	// erased reports that data was deleted that must be erased from the disk, but that the
-	// write-ahead log still contains. The next reset of the log erases it. rest is the number of
-	// sweeps to skip before the next attempt to reset the log.
+	// erased reports that the write-ahead log still contains deleted data that must be erased from
+	// the disk. The next reset of the log erases it. rest is the number of sweeps to skip before
+	// the next attempt to reset the log.
 	erased atomic.Bool
 	rest   int
 
 	// reserve is the reserve of disk space; it may be nil.
 	//
-	// full is set if there is no disk space to create the reserve. filled is set if a write has
-	// found no space. short is the size of the largest write that was refused for lack of space; it
-	// is 0 if none was refused. impaired says why writes are refused; it is nil or "" while writes
-	// are accepted.
+	// full reports that there is no disk space to create the reserve, and filled that a write has
+	// found no space. short is the size of the largest write that was refused for lack of space; 0
+	// if none was refused. impaired says why writes are refused; it is nil or "" while writes are
+	// accepted.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool
@@ -98,8 +98,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return connection.Refusal(err), up
 }
 
-// lost reports whether err is an error after which this connection must not write. If it is, lost
-// stops all writing of the committer.
+// lost reports whether this connection must not write after the error. In that case, it stops all
+// writing of the committer.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false
@@ -168,16 +168,16 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		c.erased.Store(true)
 	}
 	if t.Freed() {
-		// Only the reset makes the file shorter by the freed pages. If a read prevents this reset,
-		// the next reset does it.
+		// The file becomes shorter by the freed pages only when the log is reset. If a read
+		// prevents that now, a later reset does it.
 		c.beginAnew(0)
 	}
 	return outcomes, nil
 }
 
 // decide runs the commands of a batch. In a large batch, the writes of a command are executed
-// concurrently with the decisions of the following commands. When decide returns, all writes are
-// executed.
+// concurrently with the decisions of the following commands. All writes are executed before decide
+// returns.
 func (c *committer) decide(t *apply.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
 	if c.conn.Later != nil && !careful && len(batch) >= c.laterFrom {
 		c.conn.Later.Begin()
@@ -193,7 +193,7 @@ func (c *committer) decide(t *apply.Transaction, batch []*commit.Call, careful b
 }
 
 // notice clears the cached rows if another connection has written to the file since the last batch.
-// No server does that, but a person may do it with another tool.
+// Only a person with another tool does that.
 func (c *committer) notice() {
 	if version := c.conn.Version(); version != c.version {
 		c.cache.Clear()
@@ -234,8 +234,9 @@ func brokenOr(err error) error {
 	return err
 }
 
-// end commits the transaction. After most errors of a COMMIT it is unknown what is durable. end then
-// returns an error after which the store stops writing. Exceptions are a full disk and a lock.
+// end commits the transaction. If SQLite reports a full disk or a lock, it rolls the transaction
+// back. After any other error of a COMMIT, it is unknown what is durable; end then returns an error
+// after which the store stops writing.
 func (c *committer) end(v connection.View) error {
 	err := c.commit(v)
 	if err == nil {
@@ -252,8 +253,8 @@ func commitNow(v connection.View) error {
 	return err
 }
 
-// rollback rolls the transaction back. If SQLite has already rolled it back, for example on a full
-// disk, rollback returns no error. After an error of rollback, the connection can no longer be used.
+// rollback rolls the transaction back, unless SQLite has already done that, for example on a full
+// disk. After an error of rollback, the connection can no longer be used.
 func (c *committer) rollback(v connection.View) error {
 	c.conn.ForgetGathered() // must come first, because a rollback reads from the log
 	_, err := v.Run("ROLLBACK")

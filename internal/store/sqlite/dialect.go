@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// dialect holds the statements in SQLite's dialect.
+// dialect contains the statements in SQLite's dialect.
 var dialect = &statement.Dialect{
 	Due: due, FirstLease: firstLease, FirstTaskLease: firstTaskLease, PendingAgents: statement.NewAlone(pendingAgents), PendingAlone: statement.NewAlone(pendingAlone), PendingTasks: statement.NewAlone(pendingTasks),
 	TheseExecutions: these,
@@ -73,8 +73,8 @@ var due = map[store.PickKind]*statement.Statement{
 		" SELECT x.agent_execution_id, x.id FROM place CROSS JOIN task_execution x INDEXED BY idx_task_execution_held" +
 		" WHERE x.org_id = place.org AND x.queue = place.queue AND x.status = 'RUNNING' AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
 		" ORDER BY x.lease_until LIMIT ?3"),
-	// This statement scans all claimed rows. That is sufficient, because embedded workers have
-	// claimed few executions and tasks, or all of them.
+	// This statement scans all claimed rows, because embedded workers have claimed either few of
+	// them or all.
 	store.PickEmbedded: statement.NewAlone("SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING') AND ?2 IS NOT NULL AND (?1 = '' OR org_id = ?1)" +
 		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_held" +
@@ -145,8 +145,8 @@ func these(ids []uuid.UUID) (from string, arg any, err error) {
 }
 
 // moved selects those of the listed executions that have ended or have changed since the caller
-// read them. Each element of the list is a text: the hexadecimal id of an execution, followed by
-// the state that the caller knows, in the format of standings.
+// read them. An element of the list is the hexadecimal id of an execution, followed by the state
+// that the caller has read, in the format of standings.
 const moved = "SELECT unhex(substr(asked.value, 1, 32)) FROM json_each(?2) asked WHERE NOT EXISTS (SELECT 1 FROM agent_execution x" +
 	" WHERE x.id = unhex(substr(asked.value, 1, 32)) AND x.org_id = ?1 AND x.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')" +
 	" AND instr(',' || x.last_commit_fence || ',' || x.last_commit_number || ',' || coalesce(CAST(substr(x.answer, 1, ?3) AS TEXT), ''), substr(asked.value, 33)) = 1)"
@@ -160,8 +160,8 @@ func standings(all []store.Standing) ([]any, error) {
 	return []any{string(list), store.StandingAnswer}, err
 }
 
-// free returns at most that many unused pages to the file system. The pragma frees one page per
-// step, so all its rows must be read.
+// free returns unused pages to the file system, at most that many. The pragma frees one page per
+// row of its result, so all rows must be read.
 func free(ctx context.Context, c statement.Conn, pages int) error {
 	return c.Each(ctx, statement.NewAlone("PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")"), nil, func(func(...any) error) error { return nil })
 }

@@ -14,8 +14,8 @@ const (
 	errLogLimit = "the write-ahead log has reached its limit, since reads are in the way of folding it into the file; writes go on when they have ended"
 )
 
-// admit returns the calls of a batch for which there is disk space, and answers the other calls with
-// an error. On a full disk, it admits only calls that free data; these use the space of the reserve.
+// admit returns the calls of a batch for which there is disk space, and answers the others with an
+// error. On a full disk, it admits only calls that free data; these may use the reserve.
 func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	if c.brokenErr() != nil {
 		return batch
@@ -36,9 +36,8 @@ func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	return admitted
 }
 
-// fitting splits a batch into the calls for which there is disk space and the others. There must be
-// space for the data of a call both in the log and in the file. Otherwise the log could no longer be
-// checkpointed, and deletions would have no space either.
+// fitting splits a batch into the calls for which there is disk space and the others. The data of a
+// call needs space in the log, and again in the file when the log is checkpointed.
 func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	left := c.roomFor(batch)
 	for _, call := range batch {
@@ -59,15 +58,15 @@ func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	return fit, rest
 }
 
-// room is disk space in bytes. The field log says how much the log can grow. The field both says
-// how much the log and the file can grow together. The file may use the space of the reserve.
+// room is disk space in bytes: how much the log can grow, and how much the log and the file can
+// grow together. The file may use the space of the reserve.
 type room struct{ log, both int64 }
 
 func (r room) takes(size int64) bool { return size <= r.log && 2*size <= r.both }
 
 func (r room) less(size int64) room { return room{r.log - size, r.both - 2*size} }
 
-// roomFor returns the disk space for a batch. If it is too small, roomFor empties the log first.
+// roomFor returns the disk space for a batch. If there is too little, it first empties the log.
 func (c *committer) roomFor(batch []*commit.Call) room {
 	size := int64(0)
 	for _, call := range batch {
@@ -83,9 +82,9 @@ func (c *committer) roomFor(batch []*commit.Call) room {
 	return there
 }
 
-// roomNow returns the current disk space. In the field both, the size of the log is already
-// subtracted, because the log must still be copied into the file. Without a reserve the space
-// counts as unlimited.
+// roomNow returns the current disk space. The size of the log is already subtracted from the field
+// both, because the log must still be copied into the file. Without a reserve, space counts as
+// unlimited.
 func (c *committer) roomNow() room {
 	none := room{math.MaxInt64, math.MaxInt64}
 	if c.reserve == nil {
@@ -109,7 +108,7 @@ func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.
 // pages.
 const callPages = 16 << 10
 
-// stillShort reports whether there is still too little disk space for the largest write that was
+// stillShort reports whether the disk space is still too little for the largest write that was
 // refused.
 func (c *committer) stillShort() bool {
 	if c.short > 0 && c.roomNow().takes(c.short) {
@@ -118,9 +117,9 @@ func (c *committer) stillShort() bool {
 	return c.short > 0
 }
 
-// freesWith handles a batch that has failed because the disk was full. It releases the disk space
-// of the reserve and runs the batch again. It does so only if all calls of the batch free data and
-// the reserve exists. Otherwise it returns the outcomes and the error unchanged.
+// freesWith handles a batch that has failed because the disk was full. If all calls of the batch
+// free data and the reserve exists, it releases the reserve and runs the batch again. Otherwise it
+// returns the outcomes and the error unchanged.
 func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []commit.Outcome, err error) ([]commit.Outcome, error) {
 	for _, call := range batch {
 		if !call.Frees {
@@ -145,12 +144,13 @@ const frameSize = 4096 + 24
 
 func (c *committer) logBytes() int64 { return int64(c.conn.LogPages()) * frameSize }
 
-// limitPatience is how long, in milliseconds, the committer waits for running reads to end, so that
-// it can empty a log that has reached its limit. Until the log is empty, the committer could not
-// write anyway.
+// limitPatience is how long, in milliseconds, the committer waits for running reads to end, in
+// order to empty a log that has reached its limit. Until the log is empty, the committer cannot
+// write in any case.
 const limitPatience = 1000
 
-// logHasRoom reports whether the log is below its limit. If it is not, it tries to empty the log.
+// logHasRoom reports whether the log is below its limit, after trying to empty the log if it is
+// not.
 func (c *committer) logHasRoom() bool {
 	return c.logBytes() < c.walLimit || c.beginAnew(limitPatience)
 }
@@ -163,8 +163,8 @@ func (c *committer) lookForRoom() {
 	c.makeRoom()
 }
 
-// makeRoom deletes the reserve on a full disk, and uses the freed space to empty the log. The disk
-// counts as full until the reserve can be created again.
+// makeRoom deletes the reserve on a full disk and uses its space to empty the log. The disk counts
+// as full until the reserve can be created again.
 func (c *committer) makeRoom() {
 	if c.filled || c.reserve.Low() {
 		c.reserve.Release()

@@ -139,12 +139,12 @@ func impairment(t *testing.T, s *Store) string {
 	return why
 }
 
-// smallDisk is the name of the environment variable that passes the directory on the small disk to
-// the child process.
+// smallDisk is the environment variable with which the test passes the directory on the small disk
+// to its child process.
 const smallDisk = "PERDURE_TEST_SMALL_DISK"
 
 // inSmallDisk runs the test again in a child process that has a disk of that many bytes. In the
-// child it returns the directory on that disk. In the parent it returns "" after the child has
+// child, it returns the directory on that disk. In the parent, it returns "" when the child has
 // ended.
 func inSmallDisk(t *testing.T, bytes int) string {
 	t.Helper()

@@ -58,7 +58,7 @@ func sweepOnce(t *testing.T, s *Store) {
 }
 
 // TestErasedLeavesTheFiles checks that the next sweep removes erased data from the files of the
-// store. Before the sweep, the files must still contain the data.
+// store, which contain it until then.
 func TestErasedLeavesTheFiles(t *testing.T) {
 	s, path := passing(t)
 	if !holds(t, path) {

@@ -38,9 +38,9 @@ func begin(t *testing.T, s *Store, id uuid.UUID, input json.RawMessage) error {
 
 var errDisk = errors.New("the disk is gone")
 
-// TestUnknownOutcome checks that after a failed COMMIT all writes return unavailable and Fatal is
-// called once. That must hold whether the transaction is durable or not. The reopened store must
-// contain the confirmed writes.
+// TestUnknownOutcome checks that after a failed COMMIT, whether the transaction is durable or not,
+// all writes return unavailable and Fatal is called once. The reopened store must contain the
+// confirmed writes.
 func TestUnknownOutcome(t *testing.T) {
 	for name, written := range map[string]bool{"the write is lost": false, "the write is there": true} {
 		t.Run(name, func(t *testing.T) {

@@ -8,9 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestADatabaseIsOpenedOnceByWhateverName checks that an open database cannot be opened under
-// another name. It cannot be replaced by a restore under that name either. The first server must
-// continue to work.
+// TestADatabaseIsOpenedOnceByWhateverName checks that a database that a server has open cannot be
+// opened, or replaced by a restore, under another name. The server must continue to work.
 func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -9,9 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
-// costs for another org. It runs [floodtest.Run] with the steps of SQLite's virtual machine as the
-// cost. They grow with the examined rows.
+// TestOneOrgsRowsCostOthersNothing runs [floodtest.Run]. The cost is the number of steps of
+// SQLite's virtual machine, which grows with the number of examined rows.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := open(t, Options{})

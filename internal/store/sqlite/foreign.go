@@ -13,11 +13,10 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// refuseForeign returns an error if the file at path is the database of another program. It is called
-// before anything is written, and writes nothing. A file that a store has opened in its folder has a
-// mark (see noticeRestore), so a usual start reads only the names of the files. A file with a
-// write-ahead log is left to [relabel], because a connection that writes nothing does not read the
-// log.
+// refuseForeign returns an error if the file at path is the database of another program. It is
+// called before anything is written, and writes nothing. It does not open a file that a store has
+// already opened in this folder (see noticeRestore). It leaves a file with a write-ahead log to
+// [relabel], because a connection that writes nothing does not read the log.
 func refuseForeign(ctx context.Context, path string) error {
 	file, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && file.Size() == 0 {
@@ -43,8 +42,8 @@ func refuseForeign(ctx context.Context, path string) error {
 	return c.Close()
 }
 
-// isForeign reports whether a database with these numbers of version tables and of all tables belongs
-// to another program.
+// isForeign reports whether a database belongs to another program: it has tables, but none of them
+// is goose's table of versions.
 func isForeign(labels, tables int64) bool { return labels == 0 && tables > 0 }
 
 // foreign returns the error for a file that is the database of another program.

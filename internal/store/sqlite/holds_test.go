@@ -14,9 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// TestWhatWorkersHoldIsWhatIsStored checks that State.Holds agrees with a model after random
-// commands, also after refused and failed ones. State.Holds is computed from cached counts of the
-// executions that a worker has claimed.
+// TestWhatWorkersHoldIsWhatIsStored checks that State.Holds, which is computed from cached counts,
+// is correct after random commands, including refused and failed ones.
 func TestWhatWorkersHoldIsWhatIsStored(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { holdAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })

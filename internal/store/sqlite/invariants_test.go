@@ -25,8 +25,8 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
-// sound stores an execution with entries, a task, a signal, records, a block and a stream. No
-// invariant is violated.
+// sound stores an execution with entries, a task, a signal, records, a block and a stream, which
+// violate no invariant.
 func sound(t *testing.T, s *Store) {
 	t.Helper()
 	id := uuid.New()
@@ -67,8 +67,8 @@ func sound(t *testing.T, s *Store) {
 	}
 }
 
-// TestInvariantsFindWhatIsWrong checks that the invariants find nothing in an intact store. They
-// must report each of the faults that the test creates.
+// TestInvariantsFindWhatIsWrong checks that the invariants find nothing in an intact store, and
+// find each fault that the test creates.
 func TestInvariantsFindWhatIsWrong(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for what, query := range map[string]string{

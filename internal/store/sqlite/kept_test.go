@@ -47,8 +47,8 @@ func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
 	return nil
 }
 
-// TestKeptRowsAreStoredRows checks that every random command decides on the stored state. There are
-// stored, refused and failed commands, deletions, and caches of different sizes.
+// TestKeptRowsAreStoredRows checks that each of many random commands decides on the stored state.
+// Some commands are refused or fail, some delete rows, and the cache has different sizes.
 func TestKeptRowsAreStoredRows(t *testing.T) {
 	longtest.Checks(t, 30, 100)
 	quiet := slog.New(slog.DiscardHandler)
@@ -247,8 +247,8 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 }
 
 // TestCommandsOfABatchSeeEachOther checks that a command sees what earlier commands of its batch
-// have written. Before the batch, the cache says that the execution has neither blocks nor tasks.
-// No later command may see the writes of a failed batch.
+// have written, although the cache says that the execution had neither blocks nor tasks before. No
+// later command may see the writes of a failed batch.
 func TestCommandsOfABatchSeeEachOther(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		s := open(t, Options{})

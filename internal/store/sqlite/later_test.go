@@ -14,9 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// addition returns a command that adds an entry to an execution. The command first reads the entry
-// that the previous command has added. So the deferred writes of the previous command must have been
-// executed.
+// addition returns a command that adds an entry to an execution. It first reads the entries that
+// earlier commands have added, so the deferred writes of these commands must be executed before.
 func addition(t *testing.T, id uuid.UUID, n int, entries []uuid.UUID) *commit.Call {
 	return &commit.Call{Command: store.Command{
 		Name: "add", Lane: store.LaneCommits, Org: "acme", Execution: id,
@@ -77,9 +76,8 @@ func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestWhatWasPutOffAndFailsSpoilsTheBatch checks a deferred write that fails, at any place of a
-// batch. The whole batch must fail with SQLite's error, and nothing of it may be stored. The next
-// batch must succeed.
+// TestWhatWasPutOffAndFailsSpoilsTheBatch checks that a batch fails with SQLite's error if one of
+// its deferred writes fails, that nothing of the batch is stored, and that the next batch succeeds.
 func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	for name, at := range map[string]int{"first": 0, "in the middle": 13, "last": 3*laterFrom - 1} {
 		t.Run(name, func(t *testing.T) {
@@ -88,8 +86,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 			if err := begin(t, s, id, nil); err != nil {
 				t.Fatal(err)
 			}
-			// Each command inserts a different execution. So no command has to read what the
-			// earlier ones have written.
+			// Each command inserts another execution, so that none has to read what the others have
+			// written.
 			var batch []*commit.Call
 			for i := range 3 * laterFrom {
 				batch = append(batch, &commit.Call{Command: store.Command{

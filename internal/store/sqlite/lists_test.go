@@ -18,7 +18,7 @@ func TestListsAreBounded(t *testing.T) {
 	storetest.BoundedLists(t, s)
 }
 
-// filledByHand opens a store that indexes texts only when the test calls fill.
+// filledByHand opens a store that indexes texts only when the test calls `fill`.
 func filledByHand(t *testing.T) (s *Store, fill func()) {
 	t.Helper()
 	s = open(t, Options{})
@@ -35,8 +35,8 @@ func filledByHand(t *testing.T) (s *Store, fill func()) {
 	}
 }
 
-// TestTextsAreIndexed checks that the text of a deleted execution is removed from the index. A new
-// execution that gets the same number must be found by its own text.
+// TestTextsAreIndexed checks that the text of a deleted execution is removed from the index, and
+// that a new execution with the same number is found by its own text.
 func TestTextsAreIndexed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s, fill := filledByHand(t)
@@ -81,9 +81,9 @@ func TestPlainListsFindTheSame(t *testing.T) {
 	}
 }
 
-// TestAStaleIndexIsNotWritten checks the text index of a block, that is, of a range of execution
-// numbers. The index must not be written if the block contains other executions than those that
-// were read for it. The store must then set TextBlock.Stale.
+// TestAStaleIndexIsNotWritten checks that the text index of a block (a range of execution numbers)
+// is not written if the block contains other executions than those whose texts were read. The store
+// must then set TextBlock.Stale.
 func TestAStaleIndexIsNotWritten(t *testing.T) {
 	s, fill := filledByHand(t)
 	for range 600 {
@@ -105,7 +105,8 @@ func TestAStaleIndexIsNotWritten(t *testing.T) {
 }
 
 // TestMetadataIsIndexed checks that executions are found by the members of their metadata. Of
-// members with the same key, the last one counts. The members must be deleted with the execution.
+// several members with the same key, only the last one counts. Deleting an execution must delete
+// the index of its members.
 func TestMetadataIsIndexed(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()

@@ -17,9 +17,8 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// firstVersion is the number of the first migration, and so the version of the tables that it
-// creates. A file of that version may also have been made by older migrations, which this program
-// no longer has.
+// firstVersion is the number of the first migration, and the version of a file after it. Some files
+// have reached this version by older migrations, which are no longer in this program.
 const firstVersion = 42
 
 // migrate migrates the tables. It uses a connection pool of database/sql, which the migration
@@ -32,8 +31,8 @@ func migrate(ctx context.Context, path string) error {
 	return migrateTo(ctx, path, files)
 }
 
-// migrateTo runs the migrations in `files`. Each migration is a transaction, so an interrupted
-// migrateTo continues with the next migration.
+// migrateTo runs the migrations in `files`. Each migration is a transaction, so after an
+// interruption, the next call continues with the first missing one.
 func migrateTo(ctx context.Context, path string, files fs.FS) error {
 	db, err := sql.Open("sqlite", connection.DSN(path, url.Values{"_pragma": {"synchronous(full)"}}))
 	if err != nil {
@@ -65,9 +64,8 @@ const (
 )
 
 // relabel deletes the rows of migrations before firstVersion from goose's table of versions. A file
-// that has such rows and is at firstVersion has the same tables as a new file after the first
-// migration. relabel returns an error if the file is older than firstVersion, or is the database of
-// another program.
+// that these migrations have brought to firstVersion has the same tables as a new file after the
+// first migration. An older file, or the database of another program, is an error.
 func relabel(ctx context.Context, path string, db *sql.DB) error {
 	var labels, tables int64
 	err := db.QueryRowContext(ctx, labelsOf).Scan(&labels, &tables)

@@ -31,8 +31,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// oldStore unpacks the database of a version and returns its path. An earlier build has written the
-// database.
+// oldStore unpacks the database of an earlier version from testdata, and returns its path.
 func oldStore(t *testing.T, version int64) string {
 	t.Helper()
 	in, err := os.Open(fmt.Sprintf("testdata/%04d.db.gz", version))
@@ -90,8 +89,8 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 }
 
 // TestStoreIsOnlyRelabelled checks a store that older migrations have brought to the version of the
-// first migration. Opening the store may only change goose's list of versions. The schema of the
-// store must equal the schema of a new store after the first migration.
+// first migration. Relabelling it may change only goose's list of versions. Its schema must equal
+// that of a new store after the first migration.
 func TestStoreIsOnlyRelabelled(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	path := oldStore(t, firstVersion)
@@ -161,7 +160,7 @@ func TestMigrationsGoBack(t *testing.T) {
 }
 
 // TestInterruptedMigrationsContinue checks that a store whose migration was interrupted at any
-// statement can be opened. It must have the same rows and the schema of a new store.
+// statement can be opened, and then has the same rows and the schema of a new store.
 func TestInterruptedMigrationsContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	fresh, images, versions := emptyStore(t), 0, oldVersions(t)
@@ -210,7 +209,7 @@ func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	invariants.Check(t, open(t, Options{Path: path}))
 }
 
-// stop contains a function that is called before and after each statement of a migration.
+// stop contains the function `do`, which is called before and after each statement of a migration.
 var stop struct {
 	sync.Mutex
 	do func()
@@ -223,8 +222,8 @@ func init() {
 	})
 }
 
-// atStatement makes the migrations of withStops call the function do before and after each
-// statement, until the test ends.
+// atStatement makes the migrations of withStops call `do` before and after each statement, until
+// the test ends.
 func atStatement(t *testing.T, do func()) {
 	stop.Lock()
 	stop.do = do
@@ -299,8 +298,8 @@ func withStops(t *testing.T, files fs.FS) fs.FS {
 	})
 }
 
-// changed returns a copy of `files` in which each content is replaced by the result of the function
-// change. A file for which change returns "" is left out.
+// changed returns a copy of `files`. It replaces the content of each file by the result of the
+// function `change`, and leaves out a file for which this result is "".
 func changed(t *testing.T, files fs.FS, change func(name, text string) string) fs.FS {
 	t.Helper()
 	names, err := fs.Glob(files, "*.sql")

@@ -33,13 +33,13 @@ type Options struct {
 	// Path is the path of the database file. It is created if it does not exist.
 	Path string
 	// Clock returns the store's time. By default, the store's time starts with the machine's clock
-	// when the store is opened, and advances with the elapsed time. Setting the machine's clock does
-	// not change it.
+	// when the store is opened, and advances with the elapsed time. It does not jump when the
+	// machine's clock is set.
 	Clock  func() time.Time
 	Logger *slog.Logger
 	// Fatal is called once, when the outcome of a write is unknown or the file is damaged. The
-	// process should then end, because the store no longer writes. Fatal may be called by the
-	// committer, so it must return and must not call Close.
+	// process should then end, because the store no longer writes. Fatal must return, and must not
+	// call Close, because its caller may be the committer.
 	Fatal func(error)
 	// MaxPages is the maximum size of the file in pages of 4 KiB. When it is reached, the disk
 	// counts as full. 0 means no limit.
@@ -49,16 +49,16 @@ type Options struct {
 	Reserve bool
 	// Observer is notified of the committer's batches. It may be nil.
 	Observer *store.Observer
-	// CheckBeside makes Open return before a file that was not closed cleanly is checked completely.
-	// The caller must then call the method Store.CheckBeside, which checks the file and calls Fatal
-	// if it finds damage. If CheckBeside is not set, Open waits for that check.
+	// CheckBeside makes Open return before a file that was not closed cleanly is checked
+	// completely. The caller must then call Store.CheckBeside, which checks the file and calls
+	// Fatal if it finds damage. Without CheckBeside, Open waits for the check.
 	CheckBeside bool
-	// pause is called between two pieces of the check that Store.CheckBeside makes. If it is nil,
-	// [rest] is called.
+	// pause, if set, is called between two pieces of the check by Store.CheckBeside, instead of
+	// [rest].
 	pause func(ctx context.Context, took time.Duration) error
 	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order
-	// and durability stay the same. The same file may be opened with Plain at one time and without
-	// it at another.
+	// and durability stay the same. A file may be opened with Plain once and without it another
+	// time.
 	Plain bool
 	// without lists single optimizations that are turned off in tests.
 	without optimizations
@@ -171,13 +171,13 @@ func makeFile(path string) error {
 func openWriter(ctx context.Context, o Options) (*connection.Conn, error) {
 	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
-		// This pragma is set only for an empty file. In any other file it has no effect, but SQLite
-		// would write to the file nevertheless.
+		// This pragma is only for an empty file. In other files it would have no effect, but make
+		// SQLite write.
 		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
 	pragmas = append(pragmas,
-		// SQLite's own cache of pages is small, because one large write would fill a cache of any
-		// size. The operating system caches the file anyway.
+		// SQLite's page cache is small: one large write would fill a cache of any size, and the
+		// operating system caches the file as well.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "cache_size(-4096)",
 		// Deleted data is overwritten with zeros, because some data must not stay in the file.
 		"secure_delete(1)",
@@ -203,8 +203,7 @@ func start(ctx context.Context, o Options, writer *connection.Conn, reserve *dis
 		return nil, err
 	}
 	if !o.without.logLayer {
-		// GatherLog requires that SQLite has opened the log; the writer's first transaction has done
-		// that.
+		// GatherLog requires an open log. The writer's first transaction has made SQLite open it.
 		if err := writer.GatherLog(); err != nil {
 			return nil, err
 		}
@@ -278,14 +277,14 @@ func check(ctx context.Context, path string, c *connection.Conn) error {
 
 const damageText = "the database is damaged; restore it from a backup"
 
-// damage returns the error, with code internal, for the damaged file at path. The path is not in its
-// message, which clients of the API see.
+// damage returns an error with code internal for the damaged file at path. Clients of the API see
+// the message, so it does not contain the path.
 func damage(path string, err error) error {
 	return &perdure.Error{Code: perdure.Internal, Message: damageText, Err: fmt.Errorf("%s: %w", path, err)}
 }
 
-// damaged handles errors of SQLite. If err means that the file at path is not an intact database,
-// damaged returns an error with code internal. It returns other errors unchanged.
+// damaged returns an error with code internal if err means that the file at path is not an intact
+// database. It returns other errors unchanged.
 func damaged(path string, err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -325,15 +324,15 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The committer resets the log only after it has answered the command. It has done so once
-	// deciding can be locked.
+	// The committer resets the log only after it has answered the command. It holds the mutex
+	// `deciding` until the log is reset.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err
 }
 
-// Audit extends the Audit of [read.Reader]: it also checks that the committer's cached rows equal
-// the stored rows.
+// Audit does what the Audit of [read.Reader] does, and also checks that the committer's cached rows
+// equal the stored rows.
 func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		if err := s.committer.audit(ctx); err != nil && !yield(uuid.Nil, err) {
@@ -346,8 +345,8 @@ func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 // Epoch implements [store.Store].
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// Close commits the queued commands and closes the file. If the store has failed, the file remains
-// as it is, and the next Open recovers it.
+// Close commits the queued commands and closes the file. It leaves the file of a failed store as it
+// is, for the next Open to recover.
 func (s *Store) Close() error {
 	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.Release()) })
 	return s.closed
@@ -361,9 +360,8 @@ func (s *Store) close() error {
 	<-s.committer.ended
 	err := s.committer.checkpointer.close()
 	if s.committer.brokenErr() != nil {
-		// A failed store leaves its file as it is. If the writer were the last connection to be
-		// closed, it would checkpoint the log into the file. The readers cannot do that, because
-		// they are read-only, so they are closed last.
+		// The file of a failed store must remain as it is. The last connection to be closed would
+		// checkpoint the log into the file, unless it is read-only, so the readers are closed last.
 		return errors.Join(err, s.committer.conn.Close(), s.pool.Close())
 	}
 	if err := errors.Join(err, s.pool.Close(), s.committer.conn.Close()); err != nil {

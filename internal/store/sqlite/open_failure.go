@@ -11,9 +11,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// openFailure returns a better error for a file that cannot be opened. SQLite's error names neither
-// the file nor the reason, so it is replaced by the operating system's error. Other errors remain
-// unchanged.
+// openFailure returns the operating system's error for a file that cannot be opened, because
+// SQLite's error contains neither the file nor the reason. It returns other errors unchanged.
 func openFailure(path string, err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY, lib.SQLITE_PERM:
@@ -27,9 +26,9 @@ func openFailure(path string, err error) error {
 	return &perdure.Error{Code: perdure.InvalidArgument, Message: "the store cannot be opened", Err: reason}
 }
 
-// accessFailure returns why this process cannot use a database file. SQLite reads the file, and
-// writes its log and its shared memory in the folder of the file. accessFailure returns nil if it
-// finds no reason.
+// accessFailure returns why this process cannot use a database file, or nil if it finds no reason.
+// SQLite must be able to access the file, and to write the log and the shared memory in the file's
+// folder.
 func accessFailure(path string) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -1,22 +1,25 @@
 package sqlite
 
-// optimizations says which optimizations of the store are turned off. An optimization changes only
-// the cost of an operation, never its results, errors, order or durability.
+// optimizations says which optimizations of the store are turned off: a field that is set turns one
+// off. An optimization changes only the cost of an operation, never its results, errors, order or
+// durability.
 type optimizations struct {
-	// batches, if set, commits each command by itself instead of together with all waiting commands.
+	// batches turns off batches: each command is committed by itself, instead of together with all
+	// waiting commands.
 	batches bool
-	// later, if set, executes writes at once instead of on a second goroutine ([connection.Later]).
+	// later turns off deferred writes: writes are executed at once, instead of on a second
+	// goroutine ([connection.Later]).
 	later bool
-	// kept, if set, makes commands read the rows on which they decide, instead of using cached rows
-	// ([cache.RowCache]).
+	// kept turns off the row cache: commands read the rows on which they decide ([cache.RowCache]).
 	kept bool
-	// logLayer, if set, lets SQLite write and sync the log itself. Its writes are not gathered, the
-	// log is not extended ahead, and a sync is an fsync ([connection.Conn.GatherLog], [commitRate]).
+	// logLayer turns off the layer over the log: SQLite itself writes and syncs the log. Writes are
+	// not gathered, the log is not extended ahead, and a sync is an fsync
+	// ([connection.Conn.GatherLog], [commitRate]).
 	logLayer bool
-	// checkpointer, if set, makes the committer checkpoint the log itself, instead of another
-	// connection ([checkpointer]).
+	// checkpointer turns off the separate connection for checkpoints: the committer checkpoints the
+	// log itself ([checkpointer]).
 	checkpointer bool
-	// texts, if set, turns the text index off: it is neither filled nor searched
+	// texts turns off the text index, which is then neither filled nor searched
 	// ([read.TextFiller]).
 	texts bool
 }

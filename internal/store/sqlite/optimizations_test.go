@@ -41,8 +41,8 @@ func TestPlainCommandsAreTransactions(t *testing.T) {
 	}
 }
 
-// TestPlainCommandsReadTheirRows checks that each step and each task in a plain store reads rows. In
-// a normal store it reads none, because the rows are cached.
+// TestPlainCommandsReadTheirRows checks that each step and each task reads rows in a plain store,
+// and none in a normal store, where the rows are cached.
 func TestPlainCommandsReadTheirRows(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		s := open(t, Options{Plain: plain, without: optimizations{texts: true}})
@@ -89,8 +89,8 @@ func TestPlainWritesAreNotDeferred(t *testing.T) {
 	}
 }
 
-// TestAPlainLogIsWrittenBySQLite checks that a plain store writes each page of a commit to the log
-// with a separate call. It must not extend the log ahead of writes.
+// TestAPlainLogIsWrittenBySQLite checks that a plain store writes each page of a commit with a
+// separate call, and does not extend the log ahead of writes.
 func TestAPlainLogIsWrittenBySQLite(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		t.Run(fmt.Sprintf("plain %t", plain), func(t *testing.T) { logWritten(t, plain) })
@@ -148,8 +148,8 @@ func logWritten(t *testing.T, plain bool) {
 // logHeader is the size of the log's header in bytes.
 const logHeader = 32
 
-// TestAPlainLogIsFoldedByTheCommitter checks that the log of a plain store is reset although its
-// checkpointer runs no pass.
+// TestAPlainLogIsFoldedByTheCommitter checks that the log of a plain store is reset, although no
+// checkpointer runs.
 func TestAPlainLogIsFoldedByTheCommitter(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		s := open(t, Options{Plain: plain})

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// wholeTables lists the statements that may scan or sort a whole table or index. A key is the
-// beginning of a statement. Its value says why the scan or the sort is cheap.
+// wholeTables lists the statements that may scan or sort a whole table or index, by the beginning
+// of the statement. The value says why that is cheap.
 var wholeTables = map[string]string{
 	"SELECT b.task_id, b.attempt, b.seq, b.type, b.stream":                                      "the open chunks of one execution, which a commit bounds",
 	"SELECT wait_reason, count(*)":                                                              "a count of what has not ended, by an index of nothing else",
@@ -43,16 +43,16 @@ var wholeTables = map[string]string{
 
 var (
 	// scanned matches a step of a query plan that reads too many rows: a whole table or index, a
-	// range of row numbers across all orgs, or all executions of an org. A scan of one of the names
-	// in the map listed is nevertheless allowed.
+	// range of row numbers across all orgs, or all executions of an org. Scans of the names in the
+	// map `listed` are allowed.
 	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]|^SEARCH \w+ USING INDEX idx_agent_execution_org \(org_id=\?\)`)
 	sorted  = regexp.MustCompile(`^USE TEMP B-TREE FOR`)
 )
 
-// TestEveryStatementUsesIndexes checks that every statement of the store finds its rows by an
-// index: the statements that the tests of storetest.Run have run, and those of the package catalog.
-// No statement may sort an unlimited number of rows. SQLite's planner has no statistics of the
-// tables, as in a new installation.
+// TestEveryStatementUsesIndexes checks that every statement finds its rows by an index, and sorts
+// no unlimited number of rows. It checks the statements of the package catalog, and those that the
+// tests of storetest.Run have run. As in a new installation, SQLite's planner has no statistics of
+// the tables.
 func TestEveryStatementUsesIndexes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	known := contractStatements(t)

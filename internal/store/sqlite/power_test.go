@@ -22,8 +22,7 @@ import (
 
 const database = "perdure.db"
 
-// losses collects images of a disk. Each image is what a loss of power at one operation would leave
-// on the disk.
+// losses collects images of a disk: what a loss of power at one operation would leave on the disk.
 type losses struct {
 	t          *testing.T
 	disk       *disktest.Disk
@@ -50,8 +49,8 @@ type imaged interface {
 	Image(to string, loss disktest.Loss, r *rand.Rand) error
 }
 
-// take adds an image of the disk for each kind of loss, unless an equal image exists. Meanwhile the
-// store may be writing.
+// take adds an image of the disk for each kind of loss, unless an equal image exists. The store may
+// be writing meanwhile.
 func (l *losses) take(of imaged, at string, kinds ...disktest.Loss) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -82,7 +81,7 @@ func (l *losses) add(image loss) {
 	}
 }
 
-// everywhere adds an image before each operation of the disk.
+// everywhere makes l add an image before each operation of the disk.
 func (l *losses) everywhere() {
 	l.disk.Before(func(op disktest.Op) int32 {
 		kinds := []disktest.Loss{disktest.All}
@@ -107,8 +106,8 @@ func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
 	return err
 }
 
-// check opens the store in each image, and stops at the first failure. All executions whose creation
-// was confirmed before the loss must exist, and the file must be intact.
+// check opens the store in each image, and stops at the first failure. The file must be intact and
+// contain all executions that were confirmed before the loss.
 func (l *losses) check() {
 	l.t.Helper()
 	l.disk.Before(nil)
@@ -150,8 +149,7 @@ func openLossy(t *testing.T, folder string, plain bool) *Store {
 	return s
 }
 
-// failSync makes a later sync of a file fail with a result code: the sync number n, counted from
-// now on.
+// failSync makes the n-th sync of a file, counted from now on, fail with a result code.
 func failSync(d *disktest.Disk, file string, n int, code int32) {
 	d.Before(func(op disktest.Op) int32 {
 		if op.Kind != disktest.Sync || op.File != file {
@@ -165,8 +163,8 @@ func failSync(d *disktest.Disk, file string, n int, code int32) {
 }
 
 // TestLossOfPowerAfterAFailedSync checks a failed sync of the log, then a restart, then a loss of
-// power. No confirmed write may be lost, whether it was made before or after the failure. That must
-// hold for a loss of power at each operation, including the operations of the start.
+// power. No confirmed write may be lost, at whatever operation the power is lost, including the
+// operations of the start.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, plain := range []bool{false, true} {
@@ -177,8 +175,8 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 func loseAfterAFailedSync(t *testing.T, plain bool) {
 	folder := t.TempDir()
 	s := openLossy(t, folder, plain)
-	// Add pages that are only in the file, and not in the log that the store writes after it was
-	// opened again. So the test would detect the use of a log that is older than the file.
+	// These pages are then only in the file, and not in the log that the store writes after the
+	// restart. If a log older than the file were used, the test would detect it.
 	for range 800 {
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)

@@ -51,12 +51,12 @@ func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 	return l, nil
 }
 
-// Epoch returns the store's epoch. ReadOnly does not renew the epoch of a restored file. The next
-// server that opens the file does that.
+// Epoch returns the store's epoch. For a restored file, it returns the old epoch, until a server
+// has opened the file and renewed the epoch.
 func (l *ReadOnly) Epoch() uint64 { return l.epoch }
 
-// checkVersion returns an error if the tables have another version than this program, which cannot
-// read them, or if the file at path is the database of another program.
+// checkVersion returns an error if the tables have another version than the tables that this
+// program reads, or if the file at path is the database of another program.
 func checkVersion(v connection.View, path string) error {
 	var labels, tables int64
 	if _, err := v.One(labelsOf, nil, &labels, &tables); err != nil {

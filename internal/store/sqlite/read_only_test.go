@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestALookWritesNothing checks that a ReadOnly store reads the log of a crashed store and changes
-// none of its files. On a store in use, it must also read the log, and the server must still be able
-// to write.
+// TestALookWritesNothing checks that a ReadOnly store reads the log of a crashed store, and changes
+// none of its files. It must also read the log of a store in use, and the server must be able to
+// write meanwhile.
 func TestALookWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

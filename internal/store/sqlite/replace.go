@@ -14,26 +14,27 @@ import (
 
 // A store consists of a file and its log, and no file system renames two files at once. Between two
 // renames, the new file would have the old log, or the old file would have no log. So the new file
-// first gets a name that marks it as the replacement. Before that rename, nothing has changed. After
-// it, the replacement is valid: if a crash interrupts the remaining steps, the next Open finishes
-// them.
+// is first renamed to a name that marks it as the replacement. From then on the replacement is
+// valid: if a crash interrupts the remaining steps, the next Open finishes them.
+//
 
 const (
-	// comingInfix follows the store's name in the file name of its replacement. replacedInfix
-	// follows it in the file name of the replaced store. Both names end with the same time stamp.
+	// comingInfix is the part after the store's name in the file name of its replacement;
+	// replacedInfix is that part for the replaced store. A time stamp, the same in both names,
+	// follows.
 	comingInfix   = ".restoring-"
 	replacedInfix = ".replaced-"
 )
 
-// beside lists suffixes. Each of them, appended to the path of a database, is the name of a file
+// beside lists suffixes. The path of a database and one of these suffixes make the path of a file
 // that may belong to the database.
 var beside = []string{"", "-wal", "-journal"}
 
 // step is one step of a replacement. A crash may happen between two steps.
 type step func() error
 
-// replace replaces the store at path by the file at the path part. That file must be complete and
-// have no log. No process may have the store open.
+// replace replaces the store at path by the file `part`, which must be complete and have no log. No
+// process may have the store open.
 func replace(part, path string) error {
 	coming, err := comingName(path)
 	if err != nil {
@@ -47,8 +48,8 @@ func replace(part, path string) error {
 	return finishReplacing(path)
 }
 
-// announce returns the steps that rename the complete file at the path part to the path coming.
-// After these steps, the file is a valid replacement.
+// announce returns the steps that rename the complete file `part` to `coming`. The file is then a
+// valid replacement.
 func announce(part, coming string) []step {
 	return []step{
 		func() error { return flush(part) },
@@ -57,8 +58,8 @@ func announce(part, coming string) []step {
 	}
 }
 
-// comingName returns an unused file name for the replacement of the store at path. The corresponding
-// name for the replaced store is unused, too.
+// comingName returns an unused file name for the replacement of the store at path, so that the name
+// for the replaced store is unused, too.
 func comingName(path string) (string, error) {
 	now := time.Now().UTC().Format("20060102T150405Z")
 	for n := 1; ; n++ {
@@ -73,8 +74,8 @@ func comingName(path string) (string, error) {
 	}
 }
 
-// isFree reports whether all of these names are unused. A name is used if a file has it. It is also
-// used if there is a file that may belong to a database of that name, such as its log.
+// isFree reports whether all of these names are unused. A name is used if a file has it, or if a
+// file may belong to a database of that name, such as its log.
 func isFree(paths ...string) (bool, error) {
 	for _, path := range paths {
 		for _, end := range beside {
@@ -161,8 +162,8 @@ func refuseHalfReplaced(path string) error {
 	return perdure.Errorf(perdure.Conflict, "a restore of %s was cut off; start the server on it once, and it is finished", path)
 }
 
-// removeStore deletes a database with all its files. If a log remained, SQLite would use it as the
-// log of the next file with that name.
+// removeStore deletes a database with all its files. SQLite would use a remaining log as the log of
+// the next file with that name.
 func removeStore(path string) error {
 	var errs []error
 	for _, end := range append([]string{"-shm"}, beside...) {

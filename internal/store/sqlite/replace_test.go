@@ -62,9 +62,9 @@ func backedUp(t *testing.T) (backup string, held uuid.UUID) {
 	return backup, held
 }
 
-// TestRestoreIsCutOffAnywhere checks a restore that is interrupted after each of its steps. The next
-// Open must find either the old store with its log, or the restored store without that log. In the
-// second case the replaced store must be kept with the data of its log.
+// TestRestoreIsCutOffAnywhere checks a restore that is interrupted after each of its steps. The
+// next Open must find the old store with its log, or the restored store without a log. In the
+// second case, the old store must be kept with the data of its log.
 func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	backup, restored := backedUp(t)
@@ -97,7 +97,7 @@ func TestRestoreIsCutOffAnywhere(t *testing.T) {
 }
 
 // replaceUpTo executes the first steps of a replacement, at most `most` of them. It reports whether
-// no step remains.
+// the replacement is then finished.
 func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	t.Helper()
 	coming, err := comingName(path)
@@ -159,8 +159,8 @@ func TestEveryReplacedStoreIsKept(t *testing.T) {
 	}
 }
 
-// TestALeftLogIsNotTakenForANewOnes checks that a restore ignores a log that an interrupted restore
-// has left beside its temporary file.
+// TestALeftLogIsNotTakenForANewOnes checks that a restore ignores a log beside its temporary file,
+// as an interrupted restore may leave one.
 func TestALeftLogIsNotTakenForANewOnes(t *testing.T) {
 	backup, restored := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")

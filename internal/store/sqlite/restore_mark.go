@@ -12,16 +12,17 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// markInfix follows the database file's name in the file name of a mark: see noticeRestore.
+// markInfix is the part after the database file's name in the file name of a mark: see
+// noticeRestore.
 const markInfix = ".opened-"
 
 // noticeRestore renews the epoch if the file has been copied or restored from a backup since it was
-// last opened. Such a store reuses positions and seqs for other records, so a client's old cursor
-// must not be valid in it.
+// last opened. Such a store uses the same positions and seqs for other records, so older cursors of
+// clients must not be valid in it.
 //
 // Each opening creates an empty file beside the database, the mark, and stores the mark's
 // fingerprint in the database. The fingerprint includes the mark's change time, which no program
-// can set. So a restored database does not match the existing mark, and a mark that is restored
+// can set. So a restored database does not match the mark beside it, and a mark that is restored
 // with the whole directory has another fingerprint. If a mark is changed or lost, the epoch is
 // renewed without need, and all readers start from the beginning once.
 func noticeRestore(v connection.View, path string) error {
@@ -34,8 +35,8 @@ func noticeRestore(v connection.View, path string) error {
 			return err
 		}
 	}
-	// The new mark is created before the database stores its fingerprint. Old marks are deleted
-	// after that. So a crash in between leaves a mark that matches.
+	// The new mark is created before the database stores its fingerprint, and old marks are deleted
+	// after that. So a matching mark exists after a crash at any moment.
 	if err := leaveMark(v, path); err != nil {
 		return err
 	}
@@ -47,8 +48,8 @@ func noticeRestore(v connection.View, path string) error {
 	return nil
 }
 
-// fitsMark reports whether one of the marks matches the fingerprint in the database. For a new
-// file, fits is true. fitsMark also returns the paths of the existing marks.
+// fitsMark reports whether one of the marks matches the fingerprint in the database, or the file is
+// new. It also returns the paths of the marks.
 func fitsMark(v connection.View, path string) (fits bool, marks []string, err error) {
 	var known int32
 	if _, err := v.One("PRAGMA user_version", nil, &known); err != nil {

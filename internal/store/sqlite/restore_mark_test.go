@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch. After its file
-// or its whole directory was restored from a copy, in one of five ways, it must have another epoch.
+// TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch, and that it
+// gets another epoch if its file or its whole directory was restored from a copy, in five ways.
 func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	epochOf := func(t *testing.T, path string) uint64 {
@@ -62,8 +62,8 @@ func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestCrashWhileOpeningKeepsTheEpoch checks that a second mark, as a crash during Open leaves it,
-// does not change the epoch.
+// TestCrashWhileOpeningKeepsTheEpoch checks that a second mark, which a crash during Open may
+// leave, does not change the epoch.
 func TestCrashWhileOpeningKeepsTheEpoch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s, err := Open(t.Context(), Options{Path: path})

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are deleted
-// together with the execution's row. They must not be deleted together with its definition.
+// TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are
+// deleted with the execution's row, but not with the row of its definition.
 func TestExecutionsAreDeletedWhole(t *testing.T) {
 	s := open(t, Options{})
 	x, d := uuid.New(), uuid.New()
@@ -111,8 +111,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// partial reports whether a scan reads a partial index. Such an index contains only the rows that
-// the statement needs.
+// partial reports whether a step reads a partial index that contains only the rows that the
+// statement needs.
 func partial(step string) bool {
 	for _, index := range []string{"_deferred", "_timer_due", "_stream_dead", "_webhook_deleted"} {
 		if strings.Contains(step, index) {

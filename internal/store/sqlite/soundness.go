@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// checkRest is the duration of a pause of the background check, as a multiple of the duration of
-// the piece before it. In the pauses, the server can use the disk.
+// checkRest determines the pauses of the background check, in which the server can use the disk: a
+// pause is checkRest times as long as the piece of the check before it.
 const checkRest = 2
 
 // soundness is what is known about the integrity of the file.
@@ -37,8 +37,8 @@ type soundness struct {
 }
 
 // look reads the mark file, which records how the store was closed. It must be called before
-// anything is written. A remaining log also shows an unclean shutdown, even by a version of the
-// program that wrote no mark file.
+// anything is written. A remaining log also means an unclean shutdown: earlier versions of the
+// program wrote no mark file.
 func (s *soundness) look() error {
 	state, err := s.mark.Read()
 	if err != nil {
@@ -51,10 +51,10 @@ func (s *soundness) look() error {
 	return nil
 }
 
-// settle syncs the content of the log to the disk. It writes the mark file first. Otherwise a crash
-// in between could leave neither the mark file nor the log as a sign of the unclean shutdown. If
-// this write fails because the disk is full, settle writes the mark file again at the end, because
-// syncing the log may free space.
+// settle syncs the content of the log to the disk. It writes the mark file first: otherwise, a
+// crash in between could leave no sign of the unclean shutdown, neither the mark file nor the log.
+// If the disk is too full for the mark file, settle writes it at the end, because syncing the log
+// may free space.
 func (s *soundness) settle(reserve *disk.Reserve) error {
 	if err := s.look(); err != nil {
 		return err
@@ -71,9 +71,8 @@ func (s *soundness) settle(reserve *disk.Reserve) error {
 }
 
 // start checks what must be intact before the store serves. It checks the whole file if the last
-// check found damage. If the parameter before is set, it also checks the whole file if the state of
-// the file is unknown. The state of a copied file is unknown, like that of a file that was not
-// closed cleanly.
+// check found damage, or if `before` is set and the state of the file is unknown. The state is
+// unknown if the file was copied or not closed cleanly.
 func (s *soundness) start(ctx context.Context, v connection.View, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -140,8 +139,8 @@ func (s *soundness) run(ctx context.Context) {
 	}
 }
 
-// check opens a connection and calls the function how, which checks the file over that connection.
-// If that function finds damage, check returns an error with code internal.
+// check opens a connection and calls `how`, which checks the file over that connection. If `how`
+// finds damage, check returns an error with code internal.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	c, err := connection.Open(ctx, s.path, connection.Reading, "query_only(1)", "cache_size(-256)")
 	if err != nil {
@@ -171,8 +170,8 @@ func (s *soundness) end() {
 	}
 }
 
-// closed records that the store was closed cleanly: it removes the mark file. It does so only if the
-// file is known to be intact.
+// closed records that the store was closed cleanly, if the file is known to be intact. For that, it
+// removes the mark file.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -180,8 +179,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// rest pauses after a piece of the background check. The parameter took is the duration of that
-// piece. If ctx ends, rest returns early with the context's cause.
+// rest pauses after a piece of the background check. The parameter `took` is the duration of that
+// piece. If ctx ends, rest returns early with the cause of ctx.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(checkRest * took)
 	defer timer.Stop()

@@ -134,8 +134,8 @@ func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 }
 
 // TestDamageIsFoundBeside checks that a store that was not closed cleanly can be read before its
-// background check. If the check finds damage, writes must fail, but not reads. The next starts must
-// fail until the page is repaired.
+// background check is complete. If the check finds damage, writes must fail, but reads must not.
+// The next starts must fail until the page is repaired.
 func TestDamageIsFoundBeside(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
@@ -193,9 +193,9 @@ func TestDamageIsFoundBeside(t *testing.T) {
 	}
 }
 
-// TestACheckThatIsCutOffIsMadeAgain checks a store whose check was interrupted by Close. It must
-// remain marked as unchecked, and the next start must repeat the check. A completed check must mark
-// the file as checked.
+// TestACheckThatIsCutOffIsMadeAgain checks that a store whose check was interrupted by Close
+// remains marked as unchecked, and that the next start repeats the check. A completed check must
+// mark the file as checked.
 func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	path, first := stored(t)
 	if err := pagecheck.MarkOf(path).Write(pagecheck.Open); err != nil {
@@ -204,7 +204,7 @@ func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	fatal := func(err error) { t.Error(err) }
 	for range 2 {
 		s, _ := opened(t, path, fatal)
-		// This is the state that a kill at this moment would leave in the mark file.
+		// A kill at this moment would leave this state in the mark file.
 		wantMark(t, path, pagecheck.Unchecked)
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Errorf("a write beside the check gives %v", err)
@@ -243,8 +243,8 @@ func readSoFar(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// TestAStartReadsABoundedPart checks that the start from a store that is ten times as large reads
-// at most 256 KiB more. That must hold after a clean and after an unclean shutdown.
+// TestAStartReadsABoundedPart checks that the start reads at most 256 KiB more from a store that is
+// ten times as large, after a clean and after an unclean shutdown.
 func TestAStartReadsABoundedPart(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var read []int64
@@ -275,8 +275,8 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 	}
 }
 
-// TestAnEndIsKnownWithoutAMark checks that a store counts as unchecked if a log remains beside the
-// file. It also counts as unchecked without the file that records its last opening, as a copy does.
+// TestAnEndIsKnownWithoutAMark checks that a store counts as unchecked if it has a log, or if the
+// file that records its last opening is missing, as in a copy.
 func TestAnEndIsKnownWithoutAMark(t *testing.T) {
 	for name, leave := range map[string]func(path string) error{
 		"a log": func(path string) error { return os.WriteFile(path+"-wal", make([]byte, 64), 0o600) },

@@ -30,12 +30,12 @@ type Moved struct {
 	At   perdure.Time
 }
 
-// movedTable is the name of a table that exists only in a file whose rows were moved elsewhere. The
-// table is not part of the schema.
+// movedTable is a table that exists only in a file whose rows were moved to another database. It is
+// not part of the schema.
 const movedTable = "moved"
 
-// OpenSource opens the store at path exclusively. It neither migrates tables nor renews the epoch.
-// Unless the store was moved, [Open] must have opened it before, to do both. Errors: unavailable if
+// OpenSource opens the store at path exclusively. It neither migrates tables nor renews the epoch,
+// so [Open] must have opened the store before, unless the store was moved. Errors: unavailable if
 // another process has the file open.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
 	if err := refuseHalfReplaced(path); err != nil {
@@ -69,8 +69,9 @@ func openLockedSource(ctx context.Context, path string) (*Source, error) {
 	return s, nil
 }
 
-// hold locks the file against all other connections, including readers. It sets SQLite's exclusive
-// locking mode. That mode takes effect with the next transaction, so hold also runs an empty one.
+// hold locks the file against all other connections, including readers. For that, it sets SQLite's
+// exclusive locking mode. This mode takes effect with the next transaction, so hold also runs an
+// empty one.
 func (s *Source) hold(ctx context.Context) error {
 	v := s.conn.With(ctx)
 	if _, err := v.Run("PRAGMA busy_timeout = 1000"); err != nil {
@@ -142,10 +143,9 @@ func tablesOf(v connection.View) ([]schema.Table, error) {
 	return tables, connection.Refusal(err)
 }
 
-// Rows calls `take` with each row of a table, in the order of the table's primary key, and stops at
-// an error of take. If the parameter after is not nil, it is a key, and Rows starts with the first
-// row behind that key. A row is valid only until take returns. The values of a row are int64,
-// string, []byte and nil.
+// Rows calls `take` with each row of a table, in the order of the primary key, and stops at an
+// error of `take`. If `after` is not nil, it is a key, and Rows starts behind it. A row is valid
+// only until `take` returns. The values of a row are int64, string, []byte and nil.
 func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name
@@ -166,8 +166,7 @@ func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take fun
 	return connection.Refusal(err)
 }
 
-// Moved returns where and when the rows of the store were moved. It returns nil if they were not
-// moved.
+// Moved returns where and when the rows of the store were moved; nil if they were not moved.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
 	m, err := movedFrom(s.conn.With(ctx))
 	return m, connection.Refusal(err)

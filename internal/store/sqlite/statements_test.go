@@ -28,8 +28,9 @@ func (s *Store) written() map[string]int {
 }
 
 // TestStatementsOfAStepAndATask checks which statements a step and a dispatched task run: two
-// writes for a step, and eleven writes in two transactions for a task. Neither reads a row, because
-// the committer caches the rows that it wrote. A webhook of another org changes nothing.
+// writes for a step, and eleven writes in two transactions for a task. They read no rows, because
+// the committer caches the rows that it has written. A webhook of another org must not change these
+// numbers.
 func TestStatementsOfAStepAndATask(t *testing.T) {
 	t.Run("without webhooks", func(t *testing.T) {
 		statementsOfAStepAndATask(t, open(t, Options{without: optimizations{texts: true}}))

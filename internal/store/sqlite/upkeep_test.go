@@ -47,7 +47,7 @@ func TestWALIsReset(t *testing.T) {
 }
 
 // TestLooseBlobsAreSwept checks that a sweep deletes a blob with its content if no commit refers to
-// it after LooseBlobAge. It must keep a blob to which a commit refers.
+// it after LooseBlobAge, and keeps a blob to which a commit refers.
 func TestLooseBlobsAreSwept(t *testing.T) {
 	var passed atomic.Int64
 	start := time.Now()

@@ -10,21 +10,20 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-// walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run at smaller sizes
-// ([committer.checkpoint]). But the log can be reset only at a moment without readers, which may
-// come late. If the log has reached the limit, writes are refused until the reset.
+// walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run long before, but
+// the log can be reset only at a moment without readers, which may come late. Writes are refused
+// while the log is at the limit.
 const walLimit = 256 << 20
 
 // logSize returns the size of the log file in bytes. The file may be longer than the log's content.
 func logSize(path string) (int64, error) { return sqlitelog.LogSize(path) }
 
-// forgetRest is the number of sweeps to skip after readers have prevented a reset of the log. Each
-// attempt of a reset makes writers wait.
+// forgetRest is the number of sweeps to skip after readers have prevented a reset of the log,
+// because each attempt makes writers wait.
 const forgetRest = 2
 
-// forget resets the log if data was erased, because the log still contains that data. It does so
-// only after a batch with a sweep. So one reset removes all data that was erased since the last
-// reset.
+// forget resets the log if it still contains data that was erased. It does so only after a batch
+// with a sweep, so that one reset removes all data that was erased since the last reset.
 func (c *committer) forget(batch []*commit.Call) {
 	sweep := slices.ContainsFunc(batch, func(call *commit.Call) bool { return call.Lane == store.LaneSweeps })
 	if !sweep || !c.erased.Load() {
@@ -42,9 +41,8 @@ func (c *committer) forget(batch []*commit.Call) {
 }
 
 // beginAnew checkpoints the log into the file and truncates the log. It reports whether that has
-// succeeded. The parameter patience is how long it may wait for running reads, in milliseconds.
-// Unless patience is 0, beginAnew also waits for a running pass of the checkpointer, without a
-// limit.
+// succeeded. The parameter `patience` is how long it waits for running reads, in milliseconds.
+// Unless `patience` is 0, it first waits for a running pass of the checkpointer, without a limit.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
 		c.checkpointer.working.Lock()

@@ -31,8 +31,8 @@ func picksAttempts(f *fixture) {
 	f.equal("the picked of the org", names(known, f.picked(org, pick)), []string{"too long", "silent"})
 	f.equal("the picked of another org", names(known, f.picked("other", pick)), nil)
 
-	// SignAt is the time of the worker's last sign of life. A later SignAt postpones the time at
-	// which the pick finds the attempt.
+	// SignAt is the time of the worker's last sign of life. The pick finds the attempt later if
+	// SignAt is later.
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{} })
 	silent := known["silent"]
 	f.do(store.Command{

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// said returns a message whose thinking, text, tool arguments and tool result are these texts. A
-// block can have the same content as any of them.
+// said returns a message with these texts as its thinking, text, tool arguments and tool result. A
+// block can have the same content as any of these.
 func said(thinking, text, arguments, result string) perdure.Content {
 	return perdure.Content{Parts: []perdure.Part{
 		{Type: perdure.PartThinking, Thinking: thinking},
@@ -49,8 +49,8 @@ func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces 
 	return key
 }
 
-// write makes one commit. It contains the blocks and events that the function step writes, and one
-// entry for each element of contents.
+// write makes one commit, with the blocks and events that the function `step` writes, and one entry
+// for each element of `contents`.
 func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.RawMessage) (ids []uuid.UUID) {
 	a.Helper()
 	for range contents {
@@ -105,9 +105,8 @@ func (a *author) wantHeld(key perdure.BlockKey) {
 	}
 }
 
-// read returns all records of the log and all events. It reads the records in pages; the parameter
-// page is the number of records of a page. The event of a block contains the whole content of the
-// block.
+// read returns all records of the log and all events. It reads the records in pages of `page`
+// records. The event of a block contains the whole content of the block.
 func (a *author) read(page int) ([]perdure.Record, []store.Event) {
 	a.Helper()
 	var records []perdure.Record
@@ -162,7 +161,7 @@ func escaped(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// cuts draws positions at which a text is cut, never within a character. It returns the pieces.
+// cuts divides a text at drawn positions, never within a character, and returns the pieces.
 func cuts(t *rapid.T, text string) []string {
 	var pieces []string
 	for len(text) > 0 {

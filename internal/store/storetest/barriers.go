@@ -19,8 +19,8 @@ var barrierTests = map[string]func(*fixture){
 	"a compaction whose range names no entry of a path": contextsAcrossBranches,
 }
 
-// compact returns a new compaction with the entry parent as its parent. The compaction is not stored
-// yet.
+// compact returns a new compaction whose parent is the entry `parent`. It does not store the
+// compaction.
 func (tr *tree) compact(parent uuid.UUID, r perdure.CompactionRange) perdure.Entry {
 	tr.Helper()
 	e := tr.next(&parent, perdure.EntryCompaction)
@@ -42,8 +42,8 @@ func (tr *tree) collect(path iter.Seq2[perdure.Entry, error]) (all []perdure.Ent
 	return all
 }
 
-// sameContext reads, with ContextPath, the entries from which the context at leaf is made, and
-// returns them. It checks that their context equals the context of the whole path.
+// sameContext reads the entries for the context at leaf with ContextPath, and returns them. It
+// checks that their context equals the context of the whole path.
 func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	tr.Helper()
 	read := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, nil, false))
@@ -62,8 +62,8 @@ func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	return read
 }
 
-// contextProperty checks the contexts of random trees with compactions at random places. The ranges
-// of the compactions name entries of the path or of other branches, and new entries of the same
+// contextProperty checks the contexts of random trees with compactions at random places. The
+// compactions name entries of their path, entries of other branches, and new entries of the same
 // command.
 func contextProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
@@ -125,18 +125,18 @@ func (tr *tree) anyOnPath(t *rapid.T) uuid.UUID {
 	return tr.all[i].ID
 }
 
-// compareContinued checks the context at a leaf. It also checks a read of that context that
-// continues after a random entry.
+// compareContinued checks the context at a leaf, and a read of that context that continues after a
+// random entry.
 func (tr *tree) compareContinued(t *rapid.T, leaf uuid.UUID) {
 	tr.Helper()
 	read := tr.sameContext(leaf)
 	after := tr.anyEntry(t)
 	got := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, &after, false))
 	want := read
-	// A read that continues after an entry of an unbroken chain to the leaf returns only the
-	// entries after it. A read that continues after any other entry, such as a pinned one, returns
-	// the whole context. A pinned entry that is the parent of the first kept entry looks like an
-	// entry of the chain, so the test accepts both results for it.
+	// A read that continues after an entry returns only the entries behind it, if an unbroken chain
+	// of parents leads from the leaf to that entry. After any other entry, such as a pinned one, it
+	// returns the whole context. A pinned entry may be the parent of the first kept entry, and then
+	// look like part of the chain, so the test accepts both results for it.
 	at := slices.IndexFunc(read, func(e perdure.Entry) bool { return e.ID == after })
 	if at >= 0 && tr.entries[after].OnPath() && connected(read[at:]) && len(got) < len(read) {
 		want = read[at+1:]
@@ -199,7 +199,7 @@ func idsOfEntries(entries []perdure.Entry) (ids []uuid.UUID) {
 	return ids
 }
 
-// contextsAreBounded checks a compaction that keeps only pinned entries. Its context must consist
+// contextsAreBounded checks a compaction that keeps only pinned entries. The context must consist
 // of these entries and the compaction. All entries of the execution are appended with one command.
 func contextsAreBounded(f *fixture) {
 	tr := f.tree()
@@ -213,9 +213,8 @@ func contextsAreBounded(f *fixture) {
 	f.equal("the entries", idsOfEntries(tr.sameContext(batch[51].ID)), []uuid.UUID{batch[7].ID, batch[20].ID, batch[51].ID})
 }
 
-// contextsWithoutBarrier checks a compaction whose row has no barrier, that is, does not say which
-// earlier entries stay in the context. The context of such a compaction is read from the whole
-// path. A later compaction must have a barrier again.
+// contextsWithoutBarrier checks a compaction whose row has no barrier (see load.Barrier). Its
+// context must be read from the whole path. A later compaction must have a barrier again.
 func contextsWithoutBarrier(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -230,8 +229,8 @@ func contextsWithoutBarrier(f *fixture) {
 }
 
 // contextsAcrossBranches checks compactions that name entries of another branch. If the first kept
-// entry is on another branch, the compaction has no barrier, so its context is read from the whole
-// path. A pinned entry on another branch is not in the context.
+// entry is on another branch, the compaction has no barrier (see load.Barrier), and its context is
+// read from the whole path. A pinned entry on another branch is not in the context.
 func contextsAcrossBranches(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -244,8 +243,8 @@ func contextsAcrossBranches(f *fixture) {
 	f.equal("without the other branch", idsOfEntries(tr.sameContext(pins.ID)), []uuid.UUID{root, one, pins.ID})
 }
 
-// picksByFeatures checks that a worker gets no execution or task that needs a feature which the
-// worker lacks. Such work must not block other work.
+// picksByFeatures checks that a worker gets no execution or task that needs a feature that the
+// worker does not have. Such work must not block other work.
 func picksByFeatures(f *fixture) {
 	start := func(needs perdure.Features, n int) uuid.UUID {
 		return f.start(func(x *perdure.Execution) {

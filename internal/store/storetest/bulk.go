@@ -145,8 +145,8 @@ func bulkExecutions(f *fixture) {
 	f.storedBulk(org, runs.ID)
 }
 
-// bulkTurn checks concurrent commands of one bulk action, each for a different execution. Each
-// command must see the counts that the previous ones have written.
+// bulkTurn checks that concurrent commands of one bulk action, each for another execution, see the
+// counts that the previous commands have written.
 func bulkTurn(f *fixture) {
 	var ids []uuid.UUID
 	for range 20 {

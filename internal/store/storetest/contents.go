@@ -106,7 +106,7 @@ func blobOfAnother(f *fixture) {
 }
 
 // refersTo commits an entry, a task, a checkpoint, a signal, and the execution's input and output.
-// The content of each of them is the blob of ref.
+// The contents of all of them are in the blob `ref`.
 func (f *fixture) refersTo(id uuid.UUID, ref perdure.BlobRef) (entry perdure.Entry, task *perdure.Task) {
 	f.Helper()
 	entry = perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Blob: &ref, CreatedAt: f.s.Now()}

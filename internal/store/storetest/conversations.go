@@ -54,8 +54,7 @@ func conversationFields(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// pending reads pending items of a conversation, at most limit. The first one has the index in the
-// parameter from.
+// pending reads at most `limit` pending items of a conversation, beginning with the index `from`.
 func (f *fixture) pending(id string, from, limit int) (all []string) {
 	f.Helper()
 	items, err := f.s.ConversationItems(f.ctx, id, from, limit)

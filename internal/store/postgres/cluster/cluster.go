@@ -157,8 +157,8 @@ func freePort() (int, error) {
 // subdirectory for each major version. The programs are not in PATH.
 const debian = "/usr/lib/postgresql"
 
-// find returns the path of one of PostgreSQL's programs. It searches in PATH. If the program is not
-// there, it searches in folder, which has a subdirectory for each version, for the newest version.
+// find returns the path of one of PostgreSQL's programs: the one in PATH, or else the newest
+// version in `folder`, which has a subdirectory for each version.
 func find(folder, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
@@ -178,8 +178,8 @@ func major(path string) int {
 	return n
 }
 
-// command returns a command that runs one of PostgreSQL's programs: the one in PATH, or that of the
-// newest installed version.
+// command returns a command that runs one of PostgreSQL's programs: the program in PATH, or the one
+// of the newest installed version.
 func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 	path, err := find(debian, name)
 	if err != nil {
@@ -210,7 +210,8 @@ func (c *Cluster) Run() error {
 	server.Stdout, server.Stderr = c.log, c.log
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel sends the signal when the parent thread ends, so the thread must not end.
+		// The kernel sends the signal when the thread that has started the server ends, so this
+		// thread must not end.
 		runtime.LockOSThread()
 		defer close(ended)
 		err := server.Start()

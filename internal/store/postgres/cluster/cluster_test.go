@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheNewestVersionIsFound checks that find fails if no version is installed. Otherwise it must
-// return the newest one, in numerical order.
+// TestTheNewestVersionIsFound checks that find returns the newest version, in numerical order, and
+// fails if no version is installed.
 func TestTheNewestVersionIsFound(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	folder := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Secured creates a superuser who must log in with a password. It returns the URL of a database
-// with that user and password. The user of the cluster's other URLs still needs no password.
+// Secured creates a superuser who must log in with a password, and returns the URL of a database
+// with that user and password. The user in the cluster's other URLs needs no password.
 func (c *Cluster) Secured(database, password string) (string, error) {
 	const user = "secured"
 	if err := execute(context.Background(), c.URL("postgres"), "CREATE USER "+user+" SUPERUSER PASSWORD '"+strings.ReplaceAll(password, "'", "''")+"'"); err != nil {

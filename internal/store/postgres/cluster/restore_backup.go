@@ -6,8 +6,8 @@ import (
 )
 
 // RestoreBackup stops the cluster without informing its clients, and starts it with the files of a
-// backup instead of its own. It writes no recovery.signal, so the database does not start a new
-// timeline.
+// backup instead of the cluster's files. It writes no recovery.signal, so the database does not
+// start a new timeline.
 func (c *Cluster) RestoreBackup(b *Backup) error {
 	if err := c.Crash(); err != nil {
 		return err

@@ -25,7 +25,7 @@ func (c *Cluster) Standby() (*Cluster, error) {
 	return s, nil
 }
 
-// copyOf makes c a copy of a running cluster. If follow is set, the copy is a standby that
+// copyOf makes c a copy of a running cluster. If `follow` is set, the copy is a standby that
 // replicates later changes.
 func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	if err := c.place(); err != nil {

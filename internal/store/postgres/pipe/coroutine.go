@@ -2,12 +2,11 @@ package pipe
 
 import "iter"
 
-// maxIdle is the maximum number of idle coroutines that a committer keeps. They run later strands,
-// that is, pieces of work in a pipe. A kept coroutine has a stack that has already grown to the
-// necessary size.
+// maxIdle is the maximum number of idle coroutines that a committer keeps for later strands (pieces
+// of work in a pipe). The stack of a kept coroutine has already grown to the necessary size.
 const maxIdle = 256
 
-// coroutine runs pieces of work in a pipe (see [strand]), one after the other.
+// coroutine runs strands (pieces of work in a pipe), one after the other.
 type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()
@@ -18,8 +17,8 @@ type coroutine struct {
 // Coroutines contains a committer's idle coroutines.
 type Coroutines struct{ idle []*coroutine }
 
-// start assigns an idle or new coroutine to a strand. The first call of `next` on the strand starts
-// the work of the strand.
+// start assigns an idle or new coroutine to a strand. The coroutine's first `next` begins the work
+// of the strand.
 func (c *Coroutines) start(s *strand) {
 	if n := len(c.idle); n > 0 {
 		s.coroutine, c.idle = c.idle[n-1], c.idle[:n-1]
@@ -37,8 +36,8 @@ func (c *Coroutines) start(s *strand) {
 	s.coroutine = made
 }
 
-// ended keeps the coroutine of an ended strand for later strands. If there are enough idle
-// coroutines, it stops the coroutine instead.
+// ended keeps the coroutine of an ended strand for later strands, or stops it if there are maxIdle
+// idle coroutines.
 func (c *Coroutines) ended(s *strand) {
 	if len(c.idle) < maxIdle {
 		c.idle = append(c.idle, s.coroutine)

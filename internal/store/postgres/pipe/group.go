@@ -18,9 +18,8 @@ import (
 // once.
 type Groups struct {
 	made sync.Map // *multiRow by the text of the statement
-	// Single is set by tests. Then statements for many rows are also used for a single row. Each
-	// group of rows may then add a narrow statement, which has single values for the parameters
-	// that are equal in all rows.
+	// Single is set by tests. The statements for many rows are then also used for a single row, and
+	// each group of rows may add a narrowStatement.
 	Single bool
 }
 
@@ -30,8 +29,8 @@ func (g *Groups) useMultiRow(rows int) bool { return rows > 1 || g.Single }
 // Texts contains the SQL texts of one declared statement, as they are sent to PostgreSQL.
 type Texts struct {
 	One string
-	// Many runs the statement for many rows of parameters. Narrow runs it for many rows that differ
-	// only in the first parameter. Both are "" if the statement cannot run for many rows.
+	// Many is the statement for many rows of parameters. Narrow is the statement for many rows that
+	// differ only in the first parameter. Both are "" if the statement cannot run for many rows.
 	Many, Narrow string
 }
 
@@ -57,8 +56,8 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 // chain contains the writes of one command that are not sent yet, in order.
 type chain struct {
 	list []request
-	// after contains the chains that must be written before this one. They belong to commands for
-	// which this command has waited: such a command owned a name that this command needed.
+	// after contains the chains that must be written before this one. Their commands owned a name
+	// (see statement.Conn's Hold) for which this chain's command waited.
 	after []*chain
 }
 
@@ -72,8 +71,8 @@ type group struct {
 	rows  [][]any
 }
 
-// groupsOf combines equal statements of many commands into as few groups as possible. The statements
-// of each command remain in order.
+// groupsOf combines equal statements of several commands into as few groups as possible. It keeps
+// the order of the statements of each command.
 func groupsOf(chains []*chain) (all []group) {
 	left := countsOf(chains)
 	for len(left) > 0 {
@@ -105,8 +104,8 @@ func countsOf(chains []*chain) map[string]int {
 	return counts
 }
 
-// nextQuery returns one of the statements that come next in a chain. It prefers a statement that no
-// chain contains at a later place, so that all its rows are in one group.
+// nextQuery returns a statement that is next in at least one chain. It prefers a statement that
+// does not occur again behind other statements, so that all its rows are in one group.
 func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	heads := map[string]int{}
 	var order []*statement.Statement // makes the result deterministic
@@ -137,9 +136,9 @@ func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	return best
 }
 
-// takes reports whether a row of parameters may be added to the group. A first row always may. For
-// another row, the statement must have a shape, and the row must differ from each row of the group
-// in the parameters that shape.unlike lists.
+// takes reports whether a row of parameters may be added to the group. Without a shape, the group
+// can have only one row. With a shape, the rows of a group must differ in the parameters
+// shape.unlike, if there are any.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0
@@ -155,7 +154,7 @@ func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	return true
 }
 
-// keyOf returns a text of the arguments at these indexes. It is equal for equal arguments.
+// keyOf returns a text that is equal for rows whose parameters at these indexes are equal.
 func keyOf(args []any, at []int) string {
 	var b strings.Builder
 	for _, i := range at {
@@ -176,7 +175,7 @@ func writeKey(b *strings.Builder, arg any) {
 	}
 }
 
-// wholeKey returns a text of all parameters. It differs if the parameters differ.
+// wholeKey returns a text that is equal only for rows in which all parameters are equal.
 func wholeKey(args []any) string {
 	key := make([]byte, 0, 64)
 	text := func(kind byte, length int) {
@@ -201,8 +200,8 @@ func wholeKey(args []any) string {
 	return string(key)
 }
 
-// queue adds the writes of a group to a batch, as one statement for many rows if possible. Their
-// results are ignored.
+// queue adds the writes of a group to a batch, as one statement for many rows if possible. The
+// results of the writes are ignored.
 func (p *Pipe) queue(batch *pgx.Batch, g group) error {
 	if s := shapeOf(g.query); s != nil && p.grouped.useMultiRow(len(g.rows)) {
 		if err := s.fits(g.rows[0]); err != nil {
@@ -222,8 +221,8 @@ func (p *Pipe) queue(batch *pgx.Batch, g group) error {
 	return nil
 }
 
-// queueQueries adds queries that use the same statement to a batch, as one statement for many rows
-// if possible. When the batch is sent, each query gets its rows of the result.
+// queueQueries adds queries with the same statement to a batch, as one statement for many rows if
+// possible. When the batch is sent, each query gets its own rows of the result.
 func (p *Pipe) queueQueries(batch *pgx.Batch, asked []*pendingQuery) error {
 	s := shapeOf(asked[0].query)
 	if p.grouped.useMultiRow(len(asked)) && s != nil && asked[0].rows != nil && differ(asked, s.unlike) {
@@ -252,8 +251,8 @@ func (p *Pipe) queueQueries(batch *pgx.Batch, asked []*pendingQuery) error {
 	return nil
 }
 
-// distinctRows returns the distinct rows of parameters of queries. For each row, askers contains the
-// queries that have these parameters.
+// distinctRows returns the distinct rows of parameters of some queries. For each of these rows,
+// `askers` contains the queries with these parameters.
 func distinctRows(asked []*pendingQuery) (rows [][]any, askers [][]*pendingQuery) {
 	known := map[string]int{}
 	for _, q := range asked {
@@ -268,8 +267,8 @@ func distinctRows(asked []*pendingQuery) (rows [][]any, askers [][]*pendingQuery
 	return rows, askers
 }
 
-// differ reports whether every two queries differ in the parameters at these indexes. It returns
-// true if there are no indexes.
+// differ reports whether all queries differ from each other in the parameters at the indexes `at`.
+// It returns true if `at` is nil.
 func differ(asked []*pendingQuery, at []int) bool {
 	if at == nil {
 		return true
@@ -285,9 +284,9 @@ func differ(asked []*pendingQuery, at []int) bool {
 	return true
 }
 
-// handOut passes each row of the result to the queries that asked for it. The last column of a
-// result row is the number of the row of parameters to which the result row belongs. In the result
-// of an INSERT, the last columns are the key of the inserted row instead.
+// handOut passes each row of a result to the queries that asked for it. The last column of the
+// result is the number of a row of parameters, counted from 1. For an INSERT, the last columns are
+// the key of the inserted row instead.
 func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int
@@ -321,9 +320,8 @@ func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 }
 
 // answers returns the index of the row of parameters to which a row of the result belongs. The
-// slice raw contains the columns of the result row. Its last columns, as many as the parameter last
-// says, contain the number of the row of parameters. If byKey is not nil, they contain a key in
-// byKey instead.
+// slice `raw` contains the columns of that row. The last column is the number of the row of
+// parameters. If byKey is not nil, the last columns, `last` in number, are a key in byKey instead.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {
@@ -343,8 +341,8 @@ func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	return i, nil
 }
 
-// stops processes the error that a query's scan function has returned. It returns true for ErrStop,
-// because the query then wants no further rows. It returns other errors unchanged.
+// stops processes the error of a query's scan function. It returns true for ErrStop, after which
+// the query gets no further rows, and returns other errors unchanged.
 func stops(err error) (bool, error) {
 	if errors.Is(err, statement.ErrStop) {
 		return true, nil

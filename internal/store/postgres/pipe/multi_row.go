@@ -10,9 +10,9 @@ import (
 )
 
 // multiRow contains the SQL that runs one declared statement for many rows of parameters. Each
-// parameter is an array with a value for each row, or a single value if it is the same for all rows.
-// Most parameters are the same, such as the time, the status or NULL. An array costs time for each
-// of its values, both here and in the database.
+// parameter is an array with a value for each row, or a single value if it is the same for all
+// rows. Single values are faster, and most parameters are the same for all rows, such as the time
+// or the status.
 type multiRow struct {
 	shape *shape
 	types []uint32
@@ -24,8 +24,8 @@ type multiRow struct {
 	common  []bool // marks the parameters that had only one value in each of those groups
 }
 
-// narrowStatement is SQL for rows that have equal values in some parameters. These parameters are
-// single values instead of arrays.
+// narrowStatement is SQL with single values, instead of arrays, for the parameters that are equal
+// in all rows.
 type narrowStatement struct {
 	same  []bool
 	n     int // number of parameters marked in same
@@ -37,16 +37,17 @@ const (
 	// maxNarrows is the maximum number of narrow statements for one multiRow. Every connection has
 	// to plan each of them.
 	maxNarrows = 4
-	// think is called after learnGroups groups of rows. A group counts only if it has at least
-	// learnRows rows. Values that are equal by chance are unlikely to be equal in all such groups.
+	// learnGroups is the number of groups after which the method think looks for parameters that
+	// were equal within each group. Groups with fewer than learnRows rows do not count. In so many
+	// groups, values are hardly equal by chance.
 	learnGroups, learnRows = 16, 4
-	// worthColumns is the number of additional common parameters that make a new narrow statement
-	// worthwhile.
+	// worthColumns is the minimum number of parameters that a new narrow statement must have as
+	// single values, in addition to those of an existing one.
 	worthColumns = 2
 )
 
-// statementFor returns the SQL for rows of parameters, and its arguments. If early is set, it learns
-// a new narrow statement from each group at once.
+// statementFor returns the SQL for rows of parameters, and the arguments. If `early` is set, it
+// adds a narrow statement from each group at once.
 func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
 	if early {
@@ -65,10 +66,9 @@ func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []
 	return chosen.query, args
 }
 
-// choose returns the narrow statement for a group of rows. The slice same marks the parameters that
-// are equal in all rows of the group. Among the narrow statements that need only these parameters to
-// be equal, choose returns the one with the most such parameters; nil if there is none. If telling
-// is set, the group is also an example from which new statements are learned.
+// choose returns the narrow statement with the most single values that can run a group of rows; nil
+// if there is none. The slice `same` marks the parameters that are equal in all rows of the group.
+// If `telling` is set, think also learns from the group.
 func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,8 +97,8 @@ func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowSta
 }
 
 // think adds a narrow statement for the parameters that were equal within each of the last groups,
-// unless an existing one has nearly as many of them. If there are already maxNarrows statements,
-// the new one replaces the least used one.
+// unless an existing statement has nearly as many single values. If there are already maxNarrows
+// statements, the new one replaces the least used one.
 func (m *multiRow) think() {
 	m.seen = 0
 	count := 0
@@ -141,8 +141,8 @@ func within(a, b []bool) bool {
 	return true
 }
 
-// sameIn reports for each parameter whether it is equal in all rows. At least one parameter is
-// always reported as different, because the length of its array tells the database the number of
+// sameIn reports for each parameter whether it is equal in all rows. It never reports this for all
+// parameters: at least one must be an array, because its length tells the database the number of
 // rows.
 func sameIn(rows [][]any) []bool {
 	same := make([]bool, len(rows[0]))

@@ -30,9 +30,9 @@ func rowsOf(n int, status func(i int) string, number int64) (rows [][]any) {
 
 func always(status string) func(int) string { return func(int) string { return status } }
 
-// TestCommonParametersAreSingleValues checks parameters that were equal within each of learnGroups
-// groups. From then on they are sent as single values, also if the value changes. Other parameters
-// must be sent as arrays.
+// TestCommonParametersAreSingleValues checks that parameters that were equal within each of
+// learnGroups groups are then sent as single values, whatever their values are, and other
+// parameters as arrays.
 func TestCommonParametersAreSingleValues(t *testing.T) {
 	m := changes(t)
 	worth := rowsOf(8, always("done"), 1)
@@ -59,8 +59,8 @@ func TestCommonParametersAreSingleValues(t *testing.T) {
 	}
 }
 
-// TestRareCommonParametersAddNoStatement checks that small groups add no narrow statement. Nor may
-// one be added if one of learnGroups groups has fewer equal parameters.
+// TestRareCommonParametersAddNoStatement checks that small groups add no narrow statement, and that
+// none is added if the parameters differ in one of learnGroups groups.
 func TestRareCommonParametersAddNoStatement(t *testing.T) {
 	m := changes(t)
 	for range 3 * learnGroups {
@@ -78,7 +78,7 @@ func TestRareCommonParametersAddNoStatement(t *testing.T) {
 }
 
 // TestStatementsAreBounded checks that at most maxNarrows narrow statements are kept, and that each
-// statement has an array.
+// statement has at least one array.
 func TestStatementsAreBounded(t *testing.T) {
 	const params = 40
 	columns := make([]string, params)

@@ -19,8 +19,8 @@ type ownership struct {
 	beside  []*chain // unwritten chains of commands that shared the name
 }
 
-// free reports whether the command whose strand is root may own the name now, shared or
-// exclusively.
+// free reports whether a command may own the name now, shared or exclusively. The parameter `root`
+// is the strand of the command.
 func (o *ownership) free(root *strand, shared bool) bool {
 	if o.owner != nil {
 		return o.owner == root
@@ -55,8 +55,8 @@ func (o *ownership) leave(root *strand) {
 	o.alone = append(o.alone, &root.chain)
 }
 
-// own waits until no other command of the transaction owns the name in a conflicting way. Then it
-// makes the strand's command an owner.
+// own makes the strand's command an owner of the name. Before, it waits while another command of
+// the transaction owns the name, unless both share it.
 func (s *strand) own(name string, shared bool) error {
 	root, o := s.root(), s.names[name]
 	if o == nil {
@@ -76,8 +76,8 @@ func (s *strand) own(name string, shared bool) error {
 	return nil
 }
 
-// Own waits until no other work of the pipe owns the name. Then the work that uses c owns it. Unlike
-// Hold, it takes no lock in the database.
+// Own makes the work that uses c an owner of the name. Before, it waits until no other work of the
+// pipe owns the name. Unlike Hold, it takes no lock in the database.
 func Own(c statement.Conn, name string) error { return c.(*strand).own(name, false) }
 
 func (s *strand) root() *strand {
@@ -97,8 +97,8 @@ func (s *strand) leaveAll() {
 }
 
 // Hold implements [statement.Conn]. Within the transaction, a command owns a name until the command
-// ends or calls Apart. If several commands need a free name, the first one in the order of the
-// pipe's strands gets it.
+// ends or calls Apart. If several commands need the same free name, the command whose strand comes
+// first in the pipe gets it.
 func (s *strand) Hold(ctx context.Context, names ...string) error {
 	return s.holdAll(ctx, false, names)
 }
@@ -149,9 +149,8 @@ var (
 // skipLocked is the end of a statement that leaves out rows that other transactions have locked.
 const skipLocked = " SKIP LOCKED"
 
-// waiting returns the query to run. If wait is set, that is the query without SKIP LOCKED, which
-// waits for rows that other transactions have locked. A command that was skipped too often because
-// of such locks runs alone, and then wait is set.
+// waiting returns the query to run. If `wait` is set, that is the query without SKIP LOCKED, which
+// waits for rows that other transactions have locked.
 func waiting(query *statement.Statement, wait bool) *statement.Statement {
 	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
 	if !wait || !skips {
@@ -166,9 +165,9 @@ type lock struct {
 	shared bool
 }
 
-// in looks up the lock in the map held, which contains the locks that the transaction has
-// requested. For a shared lock, the exclusive lock of the same name counts, too. The result got
-// reports that the transaction has the lock; known reports that it has requested the lock before.
+// in looks up the lock in `held`, which contains the locks that the transaction has requested. The
+// exclusive lock of a name also counts as a shared one. The result `got` reports whether the
+// transaction has the lock, and `known` whether it has requested it.
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
 		return true, true
@@ -176,8 +175,8 @@ func (l lock) in(held map[lock]bool) (got, known bool) {
 	return got, known
 }
 
-// take tries to acquire the lock until the transaction ends. It records in the map held whether it
-// got the lock.
+// take tries to acquire the lock until the end of the transaction, and stores in `held` whether it
+// got it.
 func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lock]bool) error {
 	query := tryHold
 	switch {
@@ -196,8 +195,8 @@ func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lo
 	})
 }
 
-// number returns the number by which PostgreSQL knows the lock. If two names have the same number,
-// commands wait for each other without need, but nothing else goes wrong.
+// number returns the number of the lock in PostgreSQL. If two names have the same number, commands
+// may wait for each other without need.
 func (l lock) number() int64 {
 	h := fnv.New64a()
 	h.Write([]byte(l.name)) // never fails

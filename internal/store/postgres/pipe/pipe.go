@@ -36,7 +36,7 @@ type request struct {
 	args  []any
 }
 
-// scan processes one row. Its parameter row is the function that reads the columns of the row.
+// scan processes one row. Its parameter `row` is a function that reads the columns of that row.
 type scan = func(row func(dest ...any) error) error
 
 // pendingQuery is a statement for whose result a strand waits.
@@ -68,13 +68,13 @@ var _ statement.Conn = (*strand)(nil)
 // errGivenUp is the error that ends a strand after its transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
-// New returns a pipe. It sends the statement in the parameter first before all other statements. If
-// wait is set, requests for locks wait for the other transactions that have the locks.
+// New returns a pipe. It sends the statement `first` before all other statements. If `wait` is set,
+// requests for locks wait for the other transactions that have the locks.
 func New(ctx context.Context, conn *pgx.Conn, first *statement.Statement, grouped *Groups, idle *Coroutines, wait bool) *Pipe {
 	return &Pipe{ctx: ctx, conn: conn, first: first, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
-// Do adds a piece of work. It starts with the next call of Run.
+// Do adds a piece of work. The work starts with the next call of Run.
 func (p *Pipe) Do(f func(c statement.Conn) error) { p.begin(nil, f) }
 
 // begin creates a strand for the function f. The strand starts when Run advances it.

@@ -14,8 +14,7 @@ import (
 // []byte, nil); ids are their 16 bytes, booleans are 0 and 1.
 func scanner(rows pgx.Rows) func(dest ...any) error { return scannerOf(rows, 0) }
 
-// scannerOf returns a row's Scan function, like scanner, but leaves out the last columns of the
-// row. The parameter without is the number of columns to leave out.
+// scannerOf returns a row's Scan function, like scanner, but leaves out the last `without` columns.
 func scannerOf(rows pgx.Rows, without int) func(dest ...any) error {
 	var fields []pgconn.FieldDescription
 	return func(dest ...any) error {

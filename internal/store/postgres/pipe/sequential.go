@@ -10,7 +10,7 @@ import (
 )
 
 // Sequential is a connection that runs one statement after the other. It is used for reads, and for
-// batches whose commands run one after the other. Such a batch is repeated after an error (it is
+// batches whose commands run one after the other. Such a batch is retried with savepoints (it is
 // "careful"), or belongs to a store in which the optimization "groups" is turned off.
 type Sequential struct {
 	conn  *pgx.Conn
@@ -22,9 +22,8 @@ type Sequential struct {
 
 var _ statement.Conn = (*Sequential)(nil)
 
-// NewSequential returns a Sequential. It sends the statement in the parameter first before all
-// other statements. If wait is set, requests for locks wait for the other transactions that have
-// the locks.
+// NewSequential returns a Sequential. It sends the statement `first` before all other statements.
+// If `wait` is set, requests for locks wait for the other transactions that have the locks.
 func NewSequential(conn *pgx.Conn, first *statement.Statement, wait bool) *Sequential {
 	return &Sequential{conn: conn, first: first, wait: wait}
 }

@@ -20,15 +20,15 @@ type shape struct {
 	// unlike lists the parameters in which all rows for one statement must differ. Otherwise the
 	// statement might change the same row twice, which PostgreSQL rejects or ignores.
 	unlike []int
-	// match lists the parameters by which a row that an INSERT returns is assigned to its row of
-	// parameters.
+	// match lists the parameters with which the rows that an INSERT returns are matched with the
+	// rows of parameters.
 	match []int
 }
 
 var shapes sync.Map // *shape by the text of a statement; nil if the statement cannot run for many rows
 
-// shapeOf returns the shape of a statement. It returns nil if the statement cannot run for many rows
-// of parameters, like a query without parameters.
+// shapeOf returns the shape of a statement; nil if the statement cannot run for many rows of
+// parameters, for example because it has no parameters.
 func shapeOf(query *statement.Statement) *shape {
 	g := query.Group()
 	if g == nil {
@@ -89,8 +89,8 @@ func lastParam(query string) (last int) {
 	return last
 }
 
-// eachParam calls f for each parameter of a statement. The argument before is the text between the
-// previous parameter and this one. eachParam returns the text after the last parameter.
+// eachParam calls f for each parameter of a statement, with the text since the previous parameter.
+// It returns the text after the last parameter.
 func eachParam(query string, f func(before string, number int)) (rest string) {
 	for {
 		at := strings.IndexByte(query, '$')
@@ -110,8 +110,8 @@ func eachParam(query string, f func(before string, number int)) (rest string) {
 }
 
 // statement returns the SQL of the statement for parameters of these types. A parameter that is
-// marked in `same` is a single value, equal for all rows; the others are arrays. If the map arrays
-// lacks the type of any parameter, statement returns "".
+// marked in `same` is a single value; the others are arrays. If `arrays` has no array type for one
+// of them, statement returns "".
 func (s *shape) statement(types []uint32, same []bool) string {
 	var arraysOf, names, values []string
 	for i, oid := range types {
@@ -135,8 +135,7 @@ func (s *shape) statement(types []uint32, same []bool) string {
 }
 
 // around returns the SQL of the statement for many rows. The parameter `from` is the FROM clause
-// with the rows of parameters. The parameter values contains an SQL expression for each parameter
-// of the statement.
+// with the rows of parameters; `values` contains an SQL expression for each parameter.
 func (s *shape) around(from string, values []string) string {
 	g := s.group
 	switch g.Kind {
@@ -163,8 +162,8 @@ func (s *shape) around(from string, values []string) string {
 	return b.String() + rest + ") AS q"
 }
 
-// sqlOf returns the SQL of the terms, in which the first elements of values replace the parameters.
-// It also returns the remaining elements of values.
+// sqlOf returns the SQL of the terms. It replaces their parameters by the first elements of
+// `values`, and returns the remaining elements.
 func sqlOf(terms statement.Terms, prefix string, values []string) (all, rest []string) {
 	for _, t := range terms {
 		if !t.Param() {

@@ -40,7 +40,7 @@ func numbered(query string) string {
 	return b.String()
 }
 
-// withoutHints returns the statement without INDEXED BY and the name of the index.
+// withoutHints returns the statement without " INDEXED BY " and the name of the index after it.
 func withoutHints(query string) string {
 	const hint = " INDEXED BY "
 	before, after, found := strings.Cut(query, hint)

@@ -63,9 +63,9 @@ func drop(ctx context.Context) error {
 	return nil
 }
 
-// Database returns the URL of a database for this test, with the tables that the function migrate
-// creates. migrate is called once for all databases of the test binary. When the test ends, the
-// database may be emptied and used by another test. With the flag -short, which is for machines
+// Database returns the URL of a database for this test, with the tables that its parameter
+// `migrate` creates. `migrate` is called once for all databases of the test binary. After the test,
+// the database may be emptied and used by another test. With the flag -short, which is for machines
 // without PostgreSQL, Database skips the test.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
@@ -93,8 +93,7 @@ func NewDatabase(t testing.TB, migrate func(ctx context.Context, url string) err
 	return open(t, migrate, create)
 }
 
-// open returns the database that the function provide returns. If the template database does not
-// exist yet, open creates it first.
+// open creates the template database if it does not exist, and returns the result of `provide`.
 func open(t testing.TB, migrate func(ctx context.Context, url string) error, provide func(ctx context.Context) (string, error)) string {
 	t.Helper()
 	longtest.Skip(t, "PostgreSQL")

@@ -165,8 +165,8 @@ func (t *Transaction) applyEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	return nil
 }
 
-// applyNames finds stored texts that the new entries repeat. It replaces each of them by a
-// reference to the entry, so that each text is stored once.
+// applyNames finds stored texts that new entries repeat, and replaces each of them by a reference
+// to the entry, so that each text is stored once.
 func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
 	return statement.ForEach(t.View, statement.Indexes(len(numbers)), func(v statement.View, i int) error {
 		return standFor(v, id, numbers[i], &ch.Entries[i])
@@ -229,9 +229,9 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 
 var insertRecord = statement.Declare(log.RecordRows.InsertStatement())
 
-// applyLog writes events and chunks, then the blocks to which they belong. It joins the chunks of
-// blocks that have been closed: see compact. The last seq that the log had before is in the
-// parameter `given`. Each new event must have a greater seq, so that no seq is used twice.
+// applyLog writes events and chunks, then the blocks to which they belong. The parameter `given` is
+// the last seq that the log had before. Each new event must have a greater seq, so that no seq is
+// used twice.
 func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Changes, numbers []int64) error {
 	chunks := 0
 	for i := range ch.Records {

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// barriersOf returns a barrier (see [load.Barrier]) for each new compaction in entries; the index
-// in the result is the index of the entry. For other entries, the element is nil. It is also nil
-// for a compaction if its first kept entry is not on the path before the compaction.
+// barriersOf returns the barriers (see [load.Barrier]) of new compactions, one element for each new
+// entry. The element is nil for an entry that is no compaction, and for a compaction whose first
+// kept entry is not on the path before it.
 func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store.Entry, places []load.TreePlace) ([]*load.Barrier, error) {
 	barriers := make([]*load.Barrier, len(entries))
 	for i, e := range entries {
@@ -30,8 +30,7 @@ func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store
 	return barriers, nil
 }
 
-// covered finds the entries that a compaction replaces. They are on the path from the root to the
-// compaction.
+// covered finds the entries on the path to a compaction that the compaction replaces.
 type covered struct {
 	v         statement.View
 	execution uuid.UUID
@@ -75,8 +74,8 @@ func (c *covered) barrier(e store.Entry, at load.TreePlace) (_ *load.Barrier, er
 	return &b, nil
 }
 
-// pins returns those of the pinned entries with these ids that are on the path to the compaction,
-// at a depth less than the parameter before. They are ordered by depth.
+// pins returns those entries with these ids that are on the path to the compaction, at a depth less
+// than `before`. They are ordered by depth.
 func (c *covered) pins(ids []uuid.UUID, before int64) (pins []pin, err error) {
 	for _, id := range ids {
 		at, there, err := c.find(id)
@@ -103,8 +102,7 @@ func (c *covered) find(id uuid.UUID) (at load.TreePlace, there bool, err error) 
 	return at, slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(at) }), nil
 }
 
-// leaveOut adds a range of the path to b.LeftOut: the entries with the depths first to last, both
-// included.
+// leaveOut adds the entries of the path with the depths `first` to `last`, inclusive, to b.LeftOut.
 func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last int64) error {
 	if first > last {
 		return nil

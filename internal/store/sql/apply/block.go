@@ -17,18 +17,18 @@ import (
 var (
 	upsertBlock = statement.Declare(log.BlockRows.UpsertStatement())
 	// blocksClosed selects the blocks that an attempt of a task has closed. It leaves out
-	// superseded blocks, and rows whose block number was used for an event: see store.Block.Event.
+	// superseded blocks, and blocks that are events: see store.Block.Event.
 	blocksClosed = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + column.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
 )
 
 var (
-	// growBlock updates the row of an open block after a chunk was added. It changes no column of
-	// an index, because it runs for every chunk and must be cheap.
+	// growBlock updates the row of an open block after a chunk was added. It runs for every chunk,
+	// so it must be cheap and change no column of an index.
 	growBlock = statement.Update("log_block", statement.Columns("length, last_pos, digest"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	nameCall  = statement.Update("log_block", statement.Columns("argument_call_id"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	foldBlock = statement.Update("log_block", statement.Columns("span, cuts, nonces, content, content_blob, entry, path"), statement.Columns("agent_execution_id, task_id, attempt, block"))
-	// emptyBlock deletes the content of a block, but keeps its length, and the list and the nonces
-	// of its chunks.
+	// emptyBlock deletes the content of a block. It keeps the length, the list of the chunks and
+	// their nonces.
 	emptyBlock = statement.Update("log_block", statement.Terms{}.Fixed("content", "= NULL").Fixed("content_blob", "= NULL").Fixed("entry", "= NULL").Fixed("path", "= NULL"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	addChunk   = statement.Declare(chunkRows.InsertStatement())
 	dropChunks = statement.Remove("log_chunk", statement.Columns("agent_execution_id, seq"))
@@ -51,7 +51,7 @@ var chunkRows = row.New("log_chunk", 3, []row.Field[chunkRow]{
 	row.Derived("nonce", func(c *chunkRow) any { return log.StoredNonce(c.Nonce) }),
 })
 
-// putBlock inserts or replaces the row of a block. The parameter before is the block as it was
+// putBlock inserts or replaces the row of a block. The parameter `before` is the block as it was
 // loaded; nil if it was not loaded.
 func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) error {
 	key := log.BlockKey(execution, b.Key)
@@ -66,9 +66,9 @@ func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) err
 	return compact(v, execution, b)
 }
 
-// compact moves the chunks of a closed block into the block's row. The row then contains the
-// content, or a reference to an equal text of an entry. It also contains the list of the chunks
-// (see cutList), so that readers see the same records as before.
+// compact moves the chunks of a closed block into the block's row: their texts, or a reference to
+// an entry that contains the same text, and the list of the chunks (see cutList). Readers see the
+// same records as before.
 func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)
@@ -115,9 +115,9 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	return v.Write(dropChunks, execution[:], b.Seq)
 }
 
-// spanClass returns the class of a block by its span, the number of positions from its first to its
-// last one. The limits of the classes are powers of 16. Because of the classes, a query needs only
-// a few ranges of first_pos to find the blocks that contain a position, however long the log is.
+// spanClass returns the class of a block by its span, which is its last position minus its first
+// one. The limits of the classes are powers of 16. With the classes, a query needs only a few
+// ranges of first_pos to find the blocks that contain a position, however long the log is.
 func spanClass(span int64) int64 { return int64(bits.Len64(uint64(span))+3) / 4 }
 
 // cutList encodes where a block's content was cut into chunks. It contains the position, length and

@@ -12,9 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// loadCallNames loads the names of tools, for the requested entries. For each entry, these are the
-// tools of the calls that have no result yet at that entry. loadCallNames reads nothing for an
-// entry without such calls.
+// loadCallNames loads the names of the tools whose calls have no result yet at a requested entry.
+// It reads nothing for an entry without such calls.
 func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *store.State) error {
 	s.CallNames = map[string]string{}
 	for _, id := range n.Entries {
@@ -27,9 +26,9 @@ func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *stor
 	return nil
 }
 
-// nameCalls finds the entry that contains a tool call, and adds the tool names of all calls in that
-// entry to the map names. The search starts at the entry whose id is the parameter from, and goes
-// up. Between these two entries there are only tool results, one for each answered call.
+// nameCalls searches upwards, from the entry `from`, for the entry that contains the tool call.
+// Only results of the same entry's calls are between them. It adds the names of the tools that this
+// entry calls to `names`.
 func nameCalls(v statement.View, execution, from uuid.UUID, call string, names map[string]string) error {
 	for at := &from; at != nil; {
 		e, err := load.Entry(v, execution, *at)

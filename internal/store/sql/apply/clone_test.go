@@ -29,7 +29,7 @@ func fillPointers(v reflect.Value, depth int) {
 	}
 }
 
-// shared calls report with the path of each pointer and each list of waits that a and b share.
+// shared calls `report` with the path of each pointer and each list of waits that a and b share.
 func shared(path string, a, b reflect.Value, report func(path string)) {
 	switch a.Kind() {
 	case reflect.Pointer:
@@ -61,12 +61,12 @@ func shared(path string, a, b reflect.Value, report func(path string)) {
 	}
 }
 
-// replaced lists the pointers of a row whose values no decision changes: a decision sets another
-// pointer instead. Usage and Away are set only in replies.
+// replaced lists the pointers of a row that the copy may share: a decision sets another pointer and
+// never changes the value. Usage and Away are set only in replies.
 var replaced = []string{"Execution.Gate", "Execution.Policies", "Execution.Usage", "Execution.Away"}
 
 // TestClonesShareNothing checks that the copy of an execution's row shares no pointer with the row,
-// except those that are replaced as a whole.
+// except those in `replaced`.
 func TestClonesShareNothing(t *testing.T) {
 	var x perdure.Execution
 	fillPointers(reflect.ValueOf(&x).Elem(), 0)

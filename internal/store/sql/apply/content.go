@@ -15,8 +15,7 @@ import (
 )
 
 // content describes where a payload is stored: in its row, or in a blob to which the row refers. A
-// change of a row rewrites the whole row. So a payload over InlineLimit becomes a blob here, unless
-// it was uploaded as one.
+// payload over InlineLimit becomes a blob, because each change of a row rewrites the whole row.
 type content struct {
 	inline json.RawMessage
 	ref    *perdure.BlobRef
@@ -36,10 +35,9 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 	return content{inline: inline}
 }
 
-// replaceContent decides where to store a payload of an existing row. The parameter stored is the
-// blob to which the row refers; nil if there is none. The stored content remains if there is no new
-// one, or if ref is the same blob. If ref is the same blob, but there is also an inline payload,
-// that payload replaces the blob.
+// replaceContent decides where to store a payload of an existing row. The parameter `stored` is the
+// blob to which the row refers, if any. The stored content remains if there is no new payload, or
+// only a `ref` to the same blob. If there is also an inline payload, it replaces that blob.
 func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
 	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {
@@ -64,7 +62,7 @@ var (
 	putBlobChunk = statement.Insert("blob_chunk", "agent_execution_id, id, n, content", statement.Replacing("agent_execution_id, id, n", "content = excluded.content"))
 )
 
-// spill stores those contents that become blobs. The execution's row must exist.
+// spill stores the contents that planContent has moved to blobs. The execution's row must exist.
 func spill(v statement.View, execution uuid.UUID, now perdure.Time, contents ...content) error {
 	for _, c := range contents {
 		if c.loose == nil {

@@ -20,9 +20,9 @@ var (
 	isOfEntry    = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)")
 )
 
-// fieldsOf returns the stored form of an event's fields. If an entry of the same commit, for the
-// same tool call, contains the fields, the result `of` is an encoded reference to that entry, and
-// fields is nil. Otherwise fields contains the fields unchanged, and `of` is nil.
+// fieldsOf returns the stored form of an event's fields. If an entry of the same commit with the
+// result of the same tool call contains the fields, `of` is an encoded reference to that entry, and
+// `fields` is nil. Otherwise `fields` contains the fields unchanged, and `of` is nil.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
 		return r.Fields, nil
@@ -38,9 +38,9 @@ func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields
 	return r.Fields, nil
 }
 
-// nameResult stores the result of a task as a reference to the entry that was made from it. The
-// entry's key contains the task's id. If the result is in a blob, the blob keeps its id, length and
-// hash, and refers to the entry instead of having rows.
+// nameResult replaces the stored result of a task by a reference to the entry that was made from
+// it. The entry's key contains the task's id. If the result is in a blob, only the rows with the
+// blob's bytes are replaced; its id, length and hash remain.
 func nameResult(v statement.View, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
 	task, ok := taskOfKey(e.Key)
 	if !ok {
@@ -73,8 +73,8 @@ func taskOfKey(key string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// nameBlob stores a blob as a reference to an entry. A blob that is the content of an entry itself
-// remains unchanged, so that two blobs never refer to each other.
+// nameBlob replaces the bytes of a blob by a reference to an entry. A blob that is the content of
+// an entry remains unchanged, so that two blobs never refer to each other.
 func nameBlob(v statement.View, execution uuid.UUID, number int64, id uuid.UUID, content json.RawMessage) error {
 	var ofEntry bool
 	if _, err := v.One(isOfEntry, []any{execution[:], id[:]}, column.FlagInto(&ofEntry)); err != nil || ofEntry {

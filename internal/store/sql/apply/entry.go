@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// setBarrier writes the columns of a barrier to the row of a compaction. It is a separate statement,
-// so that the insert of entries, most of which are no compactions, does not contain these columns.
+// setBarrier writes a barrier to the row of a compaction. It is separate from the insert of
+// entries, because most entries are no compactions and have no barrier.
 var setBarrier = statement.Update("agent_entry", statement.Columns("keep_segment, keep_depth, barrier"), statement.Columns("agent_execution_id, id"))
 
 var (

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// cloneExecution returns a copy of a row that a decision can change without changing the row. Only
-// the bytes of JSON values are shared, because nobody changes them.
+// cloneExecution returns a copy of a row, which a decision can change without changing the
+// original. They share only the bytes of JSON values, which nobody changes.
 func cloneExecution(x *perdure.Execution) *perdure.Execution {
 	if x == nil {
 		return nil

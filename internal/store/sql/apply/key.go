@@ -16,9 +16,9 @@ var (
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
-// loadLimited returns an API key. If the key has limits for which the store counts the use, it also
-// loads the current use. The counts are locked until the transaction ends, so that two commands
-// cannot both use the last part of a limit.
+// loadLimited returns an API key. If the key limits its running executions or its stored bytes, it
+// also loads the current numbers. They are locked until the transaction ends, so that two commands
+// cannot exceed a limit together.
 func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	k, err := tenant.KeyRows.One(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
@@ -54,14 +54,14 @@ func loadUse(v statement.View, org string, n store.Needs, s *store.State) (err e
 
 var (
 	addStored = statement.Update("log_head", statement.Terms{}.Plus("stored"), statement.Columns("agent_execution_id"))
-	// takeStored subtracts deleted bytes from the stored bytes of an execution. For an execution
-	// whose key has no limits, that number is 0 and remains 0.
+	// takeStored subtracts deleted bytes from the stored bytes of an execution. The stored bytes
+	// are 0, and remain 0, for an execution that was started without an API key.
 	takeStored = statement.Alone("UPDATE log_head SET stored = stored - ?1 WHERE agent_execution_id = ?2 AND stored >= ?1")
 	restStored = statement.Alone("UPDATE agent_execution SET stored = (SELECT h.stored FROM log_head h WHERE h.agent_execution_id = agent_execution.id) WHERE id = ? AND completed_at IS NOT NULL")
 )
 
-// counted returns the number of content bytes that the changes add to an execution whose key has
-// limits. It returns 0 for other executions.
+// counted returns the number of content bytes that the changes add to an execution that was started
+// with an API key. It returns 0 for other executions.
 func counted(l load.ExecutionRow, ch *store.Changes) int64 {
 	row := l.Row
 	if ch.Execution != nil {
@@ -101,9 +101,9 @@ func counted(l load.ExecutionRow, ch *store.Changes) int64 {
 	return int64(n)
 }
 
-// applyStored adds the stored bytes of the changes to the count of the execution. If the changes
-// move the head of the log, applyHead has already added them, and applyStored does not. applyStored
-// also copies the count of an ended execution into the execution's row.
+// applyStored adds the bytes of the changes to the execution's stored bytes, unless applyHead has
+// done so with the new head of the log. For an ended execution, it also copies the stored bytes
+// into the execution's row.
 func (t *Transaction) applyStored(id uuid.UUID, l load.ExecutionRow, ch *store.Changes) error {
 	n := counted(l, ch)
 	if ch.Head == nil && n > 0 {
@@ -121,7 +121,7 @@ func (t *Transaction) applyStored(id uuid.UUID, l load.ExecutionRow, ch *store.C
 	return t.Write(restStored, id[:])
 }
 
-// takeStored subtracts n deleted bytes from the execution's count.
+// takeStored subtracts n deleted bytes from the execution's stored bytes.
 func (t *Transaction) takeStored(id uuid.UUID, n int64) error {
 	if err := t.Write(takeStored, n, id[:]); err != nil {
 		return err

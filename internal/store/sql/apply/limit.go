@@ -16,9 +16,8 @@ var (
 	waitingOnQueue = statement.Read("SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_dispatch" +
 		" WHERE org_id = ?1 AND queue = ?2 AND status = 'PENDING' AND blocked = 0 AND not_before <= ?3)")
 	clearBlocked = statement.Update("task_execution", statement.Terms{}.Fixed("blocked", "= 0"), statement.Columns("agent_execution_id, id").Fixed("blocked", "= 1"))
-	// unblock clears the mark "blocked" of the first waiting tasks with the concurrency key ?2, at
-	// most ?4 tasks. ?3 is the number of running tasks with that key. A task whose limit is ?3 or
-	// lower cannot run now, so its mark remains.
+	// unblock clears the mark "blocked" of waiting tasks with the concurrency key ?2: the first ?4
+	// of them whose limit is higher than ?3, the number of running tasks with that key.
 	unblock = statement.Alone("UPDATE task_execution SET blocked = 0 WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1 AND concurrency_limit > ?3" +
 		" ORDER BY priority, created_at LIMIT ?4)")
@@ -26,9 +25,9 @@ var (
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1")
 )
 
-// loadLoads returns the load of each name in names; a name is a concurrency key or a queue. The
-// query `running` counts the running tasks with that key or on that queue. The query `waiting`
-// reports whether another task waits.
+// loadLoads returns the load of each name, which is a concurrency key or a queue. The query
+// `running` counts the running tasks with that key or on that queue; `waiting` reports whether
+// another task waits.
 func loadLoads(v statement.View, org string, names []string, running, waiting *statement.Statement, now perdure.Time) (map[string]store.Load, error) {
 	loads := map[string]store.Load{}
 	for _, name := range names {
@@ -47,8 +46,8 @@ func loadLoads(v statement.View, org string, names []string, running, waiting *s
 	return loads, nil
 }
 
-// makeRoom unblocks waiting tasks of a concurrency key. It does so when a task with that key no
-// longer runs or waits.
+// makeRoom unblocks waiting tasks of a concurrency key, if a change of a task has made room for
+// them.
 func makeRoom(v statement.View, before, after *perdure.Task) error {
 	if !leavesRoom(before, after) {
 		return nil

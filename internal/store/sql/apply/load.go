@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// known contains the rows as they were loaded, before the decision. Comparison with them shows which
-// rows and columns the decision has changed; only those are written.
+// known contains the rows as they were loaded, before the decision. A comparison with them shows
+// which rows and columns the decision has changed, so that only those are written.
 type known struct {
 	tasks map[uuid.UUID]*load.TaskRow // the value nil means that there was no such task
 	// questions are the column values of the loaded questions.
@@ -27,8 +27,8 @@ type known struct {
 	places    map[uuid.UUID]load.TreePlace // places of the loaded entries in the tree
 }
 
-// load loads the state on which a command decides. The state consists of copies. The parameter x is
-// the copy of the execution's row.
+// load loads the state with which a command decides. The decision may change it, because it
+// consists of copies; x is the copy of the execution's row.
 func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, x *perdure.Execution, n store.Needs) (*store.State, *known, error) {
 	s := &store.State{
 		Now: t.now, Nonce: t.nonce, Execution: x, Head: l.Head, PickedTask: one.Task,
@@ -91,8 +91,8 @@ func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, 
 	return s, k, loadAttemptBlocks(t.View, one.Execution, s, k)
 }
 
-// part is one kind of data that a command may need about its execution. Parts may be loaded
-// concurrently. If the function `asked` returns false, the command does not need the part.
+// part is one kind of data that a command may need about its execution. Several parts may be loaded
+// concurrently. The function `asked` reports whether a command needs the part.
 type part struct {
 	asked func(n *store.Needs) bool
 	load  func(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error
@@ -265,8 +265,8 @@ func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *stor
 	})
 }
 
-// loadKeys loads how many tasks run and wait with each concurrency key (see [store.Load]). The keys
-// are locked until the transaction ends, so the counts are exact.
+// loadKeys loads how many tasks run and wait with each concurrency key (see [store.Load]). The
+// counts remain exact until the transaction ends, because the keys are locked.
 func loadKeys(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, load.RunningOfKey, waitingOfKey, s.Now)
 	return err

@@ -6,15 +6,16 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load"
 )
 
-// A decision can depend on data outside of its execution for which no row can be locked. Examples
-// are the claims of a worker, the running tasks of a concurrency key or a queue, and an idempotency
-// key that may not exist yet. A lock with a name protects such data. Named locks also protect rows
-// outside of executions that are read, changed and written back. A command locks the name before it
-// reads the data, and keeps the lock until the transaction ends.
+// A decision can depend on data outside of its execution for which there is no row to lock, such as
+// the claims of a worker, the running tasks of a queue, or an idempotency key that may not exist
+// yet. A lock with a name protects such data. It also protects rows outside of executions that are
+// read, changed and written back. A command locks the name before it reads the data, and keeps the
+// lock until the transaction ends.
+//
 
 // sharedBy returns the names that a command with these needs locks in shared mode. Commands that
-// assign executions to the same worker share the worker's name, so they run concurrently. A command
-// that assigns an execution that must run alone locks the name exclusively.
+// assign executions to the same worker run concurrently, because they share the worker's name. For
+// an execution that must run alone on its worker, heldBy returns that name instead.
 func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
 		names = append(names, load.HeldWorker(*n.Worker))
@@ -29,8 +30,7 @@ func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 func changesGrants(n store.Needs) bool { return n.ChangeGrants || n.Grant != nil }
 
 // heldGrants returns the lock name for the grants of an org. A command that deletes a grant waits
-// for the commands that have read the grant. So no question is answered by a grant that was revoked
-// before.
+// for the commands that have read the grant. So no question is answered by a revoked grant.
 func heldGrants(org string) string { return "grants of " + org }
 
 // heldBy returns the names that a command with these needs locks exclusively.
@@ -81,9 +81,9 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	return append(names, heldForWebhooks(n)...)
 }
 
-// heldForRoom returns the names to lock before changes are applied. There are such names if the
-// changes end or delay a task with a concurrency key, because that unblocks waiting tasks with the
-// same key. There are others if the changes write to the text index or delete rows of executions.
+// heldForRoom returns the names to lock before changes are applied: the concurrency keys of tasks
+// that end or are delayed, because waiting tasks with these keys are then unblocked. There are
+// other names for changes of the text index and for deletions of executions.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].OrNil(); leavesRoom(before, after) {

@@ -69,8 +69,8 @@ func indexedOnly(all []member) []member {
 	return kept
 }
 
-// memberText returns the text by which a metadata value is compared: the text of a string, or the
-// JSON of any other value.
+// memberText returns the text with which a filter compares a metadata value: the text of a string,
+// or the JSON of any other value.
 func memberText(value json.RawMessage) string {
 	var s string
 	if value[0] == '"' && json.Unmarshal(value, &s) == nil {

@@ -88,7 +88,7 @@ var (
 	idempotencyByKey  = statement.Read("SELECT " + idempotencyRows.List("") + " FROM idempotency" +
 		" WHERE org_id = ? AND idempotency_key = ? AND " + column.UnindexedNumber("expires_at") + " > ?")
 	// sweepIdempotency deletes expired idempotency keys. It runs at each insertion of a key, so
-	// that expired ones do not accumulate.
+	// expired keys do not accumulate.
 	sweepIdempotency = statement.Alone("DELETE FROM idempotency WHERE (org_id, idempotency_key) IN" +
 		" (SELECT org_id, idempotency_key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT 4)")
 )

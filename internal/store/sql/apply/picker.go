@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// RunPicks decides commands with equal picks. One search finds the candidates for all of them, and
-// the commands take turns in getting a candidate.
+// RunPicks decides commands with equal picks. One search finds the candidates for all of them,
+// which are then dealt to the commands in turn.
 func (t *Transaction) RunPicks(cs []*store.Command) ([]commit.Outcome, error) {
 	pickers := make([]*pick.Picker, len(cs))
 	for i, c := range cs {

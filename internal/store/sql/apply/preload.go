@@ -14,8 +14,7 @@ import (
 )
 
 // lockExecutions locks and reads the rows of many executions, in the order of their ids, so that
-// transactions cannot deadlock. Stores other than SQLite use the statements of this file to process
-// many executions at once.
+// transactions cannot deadlock. SQLite does not use the statements of this file.
 var lockExecutions = "SELECT " + load.ExecutionRows.List("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 var (
@@ -32,18 +31,17 @@ type preloaded struct {
 	gone  []uuid.UUID // ids of executions that are being deleted
 }
 
-// Preload locks the rows of executions and reads them, for the commands that follow. After the
-// locking statement, it runs the statements of the function `also`. All statements are sent in one
-// round trip. Preload returns the ids of those executions that other transactions have locked.
+// Preload locks the rows of executions and reads them for the commands that follow. In the same
+// round trip, after the locking statement, it sends the statements of the function `also`. It
+// returns the ids of the executions that other transactions have locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.Dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
 	p := preloaded{rows: make(map[uuid.UUID]load.ExecutionRow, len(ids)), heads: make(map[uuid.UUID]store.Head, len(ids))}
-	// Each statement sees what is committed when the statement begins. So the locking statement
-	// comes first. The later statements read data of the locked executions, which no other
-	// transaction can change meanwhile.
+	// The locking statement comes first: a statement sees what was committed when the statement
+	// began, and nobody can change the data of the executions once they are locked.
 	err = t.Together(
 		func(v statement.View) error { return p.lock(v, list) },
 		func(v statement.View) error { return also(v.Conn) },
@@ -104,7 +102,7 @@ func (p *preloaded) readHeads(v statement.View, list any) error {
 }
 
 // whole returns the rows with the heads of their logs. For an execution that is being deleted it
-// returns an empty value, because nobody can see that execution.
+// returns an empty value, because it must not be visible.
 func (p *preloaded) whole() map[uuid.UUID]load.ExecutionRow {
 	for id, l := range p.rows {
 		if h, has := p.heads[id]; has {

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// This file deletes data whose retention period is over. The data is first marked as deleted. Then
-// its rows are deleted, a limited number at a time.
+// This file deletes data whose retention period is over. First it marks the data as deleted, then
+// it deletes the rows, a limited number at a time.
+//
 
 var (
 	markWhole = statement.Alone("INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 1) ON CONFLICT (agent_execution_id) DO UPDATE SET whole = 1")
@@ -74,7 +75,7 @@ var (
 		" AND sequence < (SELECT max(sequence) FROM agent_checkpoint WHERE agent_execution_id = ?1) ORDER BY sequence LIMIT ?3")
 	dropCheckpoint = statement.Remove("agent_checkpoint", statement.Columns("agent_execution_id, sequence"))
 	supersede      = statement.Update("agent_checkpoint", statement.Terms{}.Fixed("superseded", "= 1"), statement.Columns("agent_execution_id, sequence"))
-	// killBlob marks a blob as deleted if no row refers to it, so that readers no longer see it.
+	// killBlob marks a blob as deleted if no row refers to it. Readers then no longer see the blob.
 	killBlob = statement.Alone("UPDATE blob SET owned = 2 WHERE agent_execution_id = ?1 AND id = ?2" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ?1 AND state_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ?1 AND content_blob = ?2)" +
@@ -121,7 +122,7 @@ func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit i
 	return t.Write(markPart, id[:])
 }
 
-// dropping deletes at most ?2 rows of the execution ?1 from one table.
+// dropping is a deletion of at most ?2 rows of the execution ?1 from one table.
 type dropping struct {
 	query   *statement.Statement
 	cost    int  // cost of deleting one row: higher for rows that may be large
@@ -131,7 +132,8 @@ type dropping struct {
 // largeRow is the cost of deleting a row that may contain a chunk of a blob or a block.
 const largeRow = 8
 
-// drop returns a dropping that deletes rows of a table. The columns in key identify a row.
+// drop returns a dropping that deletes rows of a table. The columns in the text `key` identify a
+// row of the execution.
 func drop(table, key string, cost int) dropping {
 	key = "agent_execution_id, " + key
 	return dropping{
@@ -154,9 +156,8 @@ var (
 	}
 	dropsPart = append(slices.Clone(dropsLog), dropsDead...)
 
-	// dropsWhole deletes the rows of a whole execution. Rows are deleted before the rows to which
-	// they refer. Tables that are not listed have few rows. Their rows are deleted together with
-	// the execution's own row.
+	// dropsWhole deletes the rows of a whole execution, each before the rows to which it refers.
+	// Tables that are not listed have few rows, which are deleted with the execution's own row.
 	dropsWhole = []dropping{
 		drop("agent_metadata", "key", 1),
 		drop("agent_checkpoint", "sequence", 1),
@@ -178,9 +179,9 @@ var (
 
 var dropExecution = statement.Remove("agent_execution", statement.Columns("id"))
 
-// dropRows deletes rows of an execution that are marked for deletion: about as many as the
-// parameter rows. If no such rows remain, it deletes the mark. If the whole execution is marked, it
-// also deletes the execution's own row.
+// dropRows deletes about `rows` rows of an execution that are marked for deletion. If no marked
+// rows remain, it deletes the mark; if the whole execution is marked, it deletes the execution's
+// own row.
 func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	var whole bool
 	marked, err := t.One(wholeGone, []any{id[:]}, column.FlagInto(&whole))
@@ -205,8 +206,8 @@ func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	return t.freeNumber()
 }
 
-// dropSome deletes rows of one table. The parameter rows is about the maximum of their total cost;
-// one row costs d.cost. The result is the cost that is left for other tables.
+// dropSome deletes rows of one table, each of which costs d.cost. Their total cost is about `rows`
+// at most. The result is the cost that is left for other tables.
 func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) {
 	if d.entries {
 		n, err := t.dropEntries(id, rows)
@@ -222,8 +223,8 @@ var (
 	dropEntry     = statement.Remove("agent_entry", statement.Columns("agent_execution_id, id"))
 )
 
-// dropEntries deletes the newest entries one by one. Deletion of a parent would also delete all its
-// descendants in one step.
+// dropEntries deletes entries one by one, the newest first. The deletion of a parent would delete
+// all its descendants in one step.
 func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 	var entries []uuid.UUID
 	err := t.Each(newestEntries, []any{id[:], rows}, func(row func(...any) error) error {

@@ -25,7 +25,7 @@ func (t *Transaction) applyQuestions(id uuid.UUID, k *known, ch *store.Changes) 
 }
 
 // putQuestion inserts a question, or writes the changed columns of an existing one. The parameter
-// before contains the column values of the stored row; it is nil for a new question.
+// `before` contains the column values of the stored row; it is nil for a new question.
 func (t *Transaction) putQuestion(before []any, q *perdure.Question) error {
 	stored := *q
 	details := planContent(q.Details, q.DetailsBlob)
@@ -81,8 +81,8 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	return nil
 }
 
-// excludesAskers reports whether the decision needs the keys that sent signals. That is so if one of
-// the loaded questions excludes its askers, but was asked before servers recorded the askers.
+// excludesAskers reports whether the decision needs the keys that sent signals: one of the loaded
+// questions has NotAsker set, but was asked before servers recorded its Askers.
 func excludesAskers(s *store.State) bool {
 	for _, q := range s.Questions {
 		if q.NotAsker && q.Askers == nil {
@@ -104,9 +104,9 @@ func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) erro
 	})
 }
 
-// questionBytes returns the number of bytes that a write of a question adds to the stored data. The
-// first write adds the question without its answer. The write with the decision adds the answer. A
-// later write, which records the task that the decision permits (TaskID), adds nothing.
+// questionBytes returns the number of bytes that a write of a question adds to the stored data: for
+// the first version, the question without its answer; for the decision, the answer. A later write,
+// which only sets TaskID, adds nothing.
 func questionBytes(q *perdure.Question) int {
 	n := 0
 	if q.Version == 1 {

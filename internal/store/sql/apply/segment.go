@@ -21,7 +21,7 @@ var (
 type places struct {
 	// known contains the places of loaded entries and of new ones.
 	known map[uuid.UUID]load.TreePlace
-	// load reads the place of a stored entry that is not in known. The result found is false if
+	// load reads the place of a stored entry that is not in known. The result `found` is false if
 	// there is no such entry.
 	load func(id uuid.UUID) (p load.TreePlace, found bool, err error)
 	// last returns the highest number of a stored segment of the execution.
@@ -32,8 +32,8 @@ type places struct {
 	next int64
 }
 
-// place returns the place of a new entry. If the entry opens a segment, opened is that segment;
-// otherwise it is nil.
+// place returns the place of a new entry. If the entry is the first of a new segment, it also
+// returns that segment.
 func (p *places) place(id uuid.UUID, parent *uuid.UUID, onPath bool) (at load.TreePlace, opened *newSegment, err error) {
 	if parent == nil {
 		at, opened, err = p.root(onPath)
@@ -76,7 +76,7 @@ func (p *places) under(id uuid.UUID, onPath bool) (load.TreePlace, *newSegment, 
 	return load.TreePlace{Segment: parent.Segment, Depth: parent.Depth + 1, End: true}, nil, nil
 }
 
-// open opens a new segment that branches off at the place base. It returns the first place in the
+// open opens a new segment that branches off at the place `base`. It returns the first place in the
 // new segment.
 func (p *places) open(base load.TreePlace) (load.TreePlace, *newSegment, error) {
 	if p.next == 0 {
@@ -91,8 +91,8 @@ func (p *places) open(base load.TreePlace) (load.TreePlace, *newSegment, error) 
 	return load.TreePlace{Segment: opened.segment, Depth: opened.baseDepth + 1, End: true}, &opened, nil
 }
 
-// placeEntries returns the places of a command's new entries in the conversation tree. If entries
-// open segments, it also writes the rows of these segments.
+// placeEntries returns the places of a command's new entries in the conversation tree. It also
+// writes the rows of the segments that these entries open.
 func (t *Transaction) placeEntries(id uuid.UUID, l load.ExecutionRow, k *known, entries []store.Entry) ([]load.TreePlace, error) {
 	if len(entries) == 0 {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// pendingLimit is the maximum number of pending signals that a decision gets because their names
-// match patterns. Signals that the command requests by id are not counted.
+// pendingLimit is the maximum number of pending signals that a decision gets for the patterns in
+// its needs. Signals that the command requests by id are not counted.
 const pendingLimit = 1000
 
 var insertSignal = statement.Declare(load.SignalRows.InsertStatement())

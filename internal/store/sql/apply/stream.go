@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// firstMove and endMove are indexes of columns of a stream. The columns that can change are those
-// from firstMove on, up to the one before endMove.
+// firstMove and endMove delimit the columns of a stream that can change: from firstMove up to, but
+// not including, endMove.
 var firstMove, endMove = slices.Index(load.StreamRows.Columns, "tail"), slices.Index(load.StreamRows.Columns, "created_at")
 
 var (
@@ -91,8 +91,7 @@ var dropsStream = []dropping{
 	{query: statement.Alone("DELETE FROM durable_stream_producer WHERE (stream_id, producer) IN (SELECT stream_id, producer FROM durable_stream_producer WHERE stream_id = ?1 LIMIT ?2)"), cost: 1},
 }
 
-// dropStreams deletes rows of deleted streams, oldest stream first: about as many as the parameter
-// rows.
+// dropStreams deletes about `rows` rows of deleted streams, the oldest stream first.
 func (t *Transaction) dropStreams(rows int) error {
 	for rows > 0 {
 		var id uuid.UUID

@@ -23,8 +23,8 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row of a task. If the parameter before is not nil, putTask updates that
-// existing row instead. It returns the row as it is stored now, without contents.
+// putTask inserts the row of a task, or updates the existing row `before` if it is not nil. It
+// returns the row as it is stored now, without contents.
 func putTask(v statement.View, before *load.TaskRow, t *perdure.Task, now perdure.Time) (*load.TaskRow, error) {
 	after := cloneTask(t)
 	after.Input, after.Result = nil, nil
@@ -47,7 +47,7 @@ func putTask(v statement.View, before *load.TaskRow, t *perdure.Task, now perdur
 			err = load.TaskRows.Update(v, old, whole)
 		}
 		// Only the result of an ended task can be stored as a reference to an entry. A new result
-		// replaces it.
+		// replaces that reference.
 		if err == nil && !result.kept && before.Status.Terminal() {
 			err = v.Write(unnameResult, t.ExecutionID[:], t.ID[:])
 		}

@@ -29,16 +29,17 @@ var (
 )
 
 const (
-	// heldTexts is the lock name for the content of the text index. Only one transaction at a time
-	// adds a block to the index, or marks an execution as deleted.
+	// heldTexts is the lock name of the text index. It allows only one transaction at a time to add
+	// a block (256 executions) to the index, or to mark an execution as deleted.
 	heldTexts = "texts"
-	// heldPruned is the lock name for deleting rows of executions. The same transaction also removes
-	// their texts from existing blocks of the text index.
+	// heldPruned is the lock name for deleting rows of executions, which also removes the texts of
+	// the executions from the text index.
 	heldPruned = "pruned"
 )
 
-// applyTexts writes the text index of a block of executions. It does so only if the block is still
-// the next one to index and still contains the same executions.
+// applyTexts writes one block of the text index, which covers trigram.TextBlock executions. It
+// writes nothing if another block is the next to index, or if the block no longer contains the same
+// executions.
 func (t *Transaction) applyTexts(b *store.TextBlock) error {
 	if b == nil {
 		return nil
@@ -115,10 +116,9 @@ func (t *Transaction) mendMetadata(block int64) error {
 	return nil
 }
 
-// dropTexts removes executions from the text index: all those that are being deleted and belong to
-// the same block as the given execution. It does nothing if the index does not contain that
-// execution. Usually many executions are deleted at once, and each is in nearly all rows of the
-// block, so removing them together is cheaper.
+// dropTexts removes an execution from the text index, if it is there, together with all other
+// executions of its block that are being deleted. One removal for all is cheaper, because each
+// execution is in nearly all rows of the block.
 func (t *Transaction) dropTexts(id uuid.UUID) error {
 	block, in, err := t.indexedIn(id)
 	if err != nil || !in {
@@ -155,8 +155,8 @@ func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) 
 	return number / trigram.TextBlock, slices.Contains(trigram.PlacesOf(grams, g), byte(number%trigram.TextBlock)), nil
 }
 
-// thin removes executions from one part of a block of the text index. The index of the array stay
-// is the number of an execution within the block; executions whose element is true remain.
+// thin removes executions from one part of a block of the text index. An execution with the number
+// i within the block remains if stay[i] is true.
 func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool) error {
 	var grams []byte
 	if found, err := t.One(onePart, []any{part, block}, &grams); err != nil || !found {
@@ -170,8 +170,8 @@ func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool)
 }
 
 // freeNumber must be called after an execution's row was deleted. In a database that reuses
-// numbers, a new execution may get the deleted number. freeNumber makes the filler of the text
-// index process the blocks with such numbers again.
+// numbers, a new execution may get the number of a deleted one. freeNumber then makes the filler of
+// the text index process the blocks with reused numbers again.
 func (t *Transaction) freeNumber() error {
 	if !t.Dialect.ReusesNumbers {
 		return nil

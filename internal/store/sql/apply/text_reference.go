@@ -19,9 +19,8 @@ var (
 )
 
 // standFor finds stored texts that a new entry repeats, and replaces each of them by a reference to
-// the entry. Such texts are the contents of closed blocks, and the result of the task from which
-// the entry was made. standFor also records the texts of the entry, so that blocks that close later
-// can refer to them.
+// the entry: contents of closed blocks, and the result of the task from which the entry was made.
+// It also records the texts of the entry, so that blocks that close later can refer to them.
 func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entry) error {
 	content := e.Content
 	if e.Blob != nil {

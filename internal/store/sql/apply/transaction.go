@@ -37,9 +37,9 @@ type batch struct {
 	freed   bool // pages were returned to the file system
 }
 
-// Begin creates a Transaction for the database transaction that c has begun. If now is zero, At must
-// be called before the first command. If careful is set, each candidate of a pick is decided in its
-// own savepoint. Then an error of the store undoes only that candidate.
+// Begin creates a Transaction for the database transaction that c has begun. If `now` is zero, At
+// must be called before the first command. If `careful` is set, each candidate of a pick is decided
+// in its own savepoint, so that an error of the store undoes only that candidate.
 func Begin(ctx context.Context, c statement.Conn, dialect *statement.Dialect, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
 		View:  statement.View{Conn: c, Context: ctx, Dialect: dialect},
@@ -57,8 +57,8 @@ func (t *Transaction) WithCache(k *cache.RowCache) *Transaction {
 // At sets the time of the transaction, which is the time of all its commands.
 func (t *Transaction) At(now perdure.Time) { t.now = now }
 
-// With returns a view of the same transaction for one command, which uses the connection c. It can
-// run concurrently with commands for other executions.
+// With returns a view of the same transaction that uses the connection c, for one command. The
+// command can run concurrently with commands of other executions.
 func (t *Transaction) With(c statement.Conn) *Transaction {
 	return &Transaction{View: statement.View{Conn: c, Context: t.Context, Dialect: t.Dialect}, batch: t.batch}
 }
@@ -70,8 +70,8 @@ func (t *Transaction) Erased() bool { return t.erased }
 func (t *Transaction) Freed() bool { return t.freed }
 
 // Run decides one command and writes its changes. If the decision refuses the command, the outcome
-// contains the error of the decision. The result err is an error of the store, after which the
-// transaction cannot be committed.
+// contains the error of the decision. The error of Run itself is an error of the store, after which
+// the transaction cannot be committed.
 func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	if c.Pick == nil {
 		changes, err := t.decide(c, pick.Candidate{Execution: c.Execution})
@@ -94,8 +94,8 @@ func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	return outcomes[0], nil
 }
 
-// refused wraps the error with which a command's decision has refused the command. Errors of the
-// store are not wrapped.
+// refused wraps the error of a decision that has refused its command. Errors of the store are not
+// wrapped.
 type refused struct{ err error }
 
 func (r refused) Error() string { return r.err.Error() }
@@ -191,8 +191,8 @@ func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err 
 	return c.Decide(s)
 }
 
-// applySafely calls apply, and converts a panic to an error. So changes that cause a panic, such as
-// a nil row, fail only the command that has returned them.
+// applySafely calls apply and converts a panic to an error. So invalid changes, such as a nil row,
+// fail only their own command.
 func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l load.ExecutionRow, known *known, ch *store.Changes) (err error) {
 	defer caught(&err)
 	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, statement.ErrHeld) {

@@ -16,8 +16,8 @@ var (
 	upsertWebhook  = statement.Declare(tenant.WebhookRows.UpsertStatement())
 	webhooksOfOrg  = statement.Read("SELECT count(*) FROM webhook WHERE org_id = ? AND deleted_at IS NULL")
 	upsertDelivery = statement.Declare(tenant.DeliveryRows.UpsertStatement())
-	// setRevision stores a new revision with each change of a webhook. A revision is random. So a
-	// store that was restored to an earlier state and then changed never has the same revision as
+	// setRevision stores a new revision with each change of a webhook. Revisions are random, so
+	// that a store that was restored from a backup and then changed has no revision that it had
 	// before.
 	setRevision      = statement.Insert("webhook_revision", "id, revision", statement.Replacing("id", "revision = excluded.revision"))
 	waitingOfWebhook = statement.Read("SELECT count(*) FROM (SELECT 1 FROM delivery WHERE webhook_id = ? AND status = 'pending' LIMIT ?) AS waiting")
@@ -93,8 +93,8 @@ func asksWebhooks(n store.Needs) bool {
 	return n.Webhook != nil || n.WebhookCount || n.Delivery != nil || len(n.Due) > 0
 }
 
-// heldForWebhooks returns the name to lock for a command that needs the row of a webhook. The list
-// is empty for other commands.
+// heldForWebhooks returns the name to lock for a command that needs the row of a webhook; nil for
+// other commands.
 func heldForWebhooks(n store.Needs) []string {
 	if n.Webhook != nil || n.WebhookCount {
 		return []string{heldWebhooks}
@@ -133,8 +133,8 @@ func (t *Transaction) applyWebhooks(ch *store.Changes) error {
 	return nil
 }
 
-// sweepDeliveries deletes deliveries whose RemoveAt has passed, and those of one deleted webhook.
-// Together with the last delivery of that webhook, it deletes the webhook's row.
+// sweepDeliveries deletes deliveries whose RemoveAt has passed. It also deletes deliveries of one
+// deleted webhook, and that webhook's row with the last of them.
 func (t *Transaction) sweepDeliveries(limit int) error {
 	if err := t.Write(sweepOld, column.Millis(t.now), limit); err != nil {
 		return err
@@ -154,8 +154,8 @@ func (t *Transaction) sweepDeliveries(limit int) error {
 	return t.Write(dropWebhook, gone[:])
 }
 
-// wantedBy returns the enabled webhooks of the org of the execution x. For a new execution, x is
-// nil, and the parameter org is used.
+// wantedBy returns the enabled webhooks of the org of the execution x. For a new execution, whose x
+// is nil, it returns those of `org`.
 func (t *Transaction) wantedBy(org string, x *perdure.Execution) ([]*perdure.Webhook, error) {
 	if x != nil {
 		org = x.Org

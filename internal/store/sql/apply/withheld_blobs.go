@@ -14,8 +14,8 @@ var (
 		" ON CONFLICT (agent_execution_id, id) DO NOTHING")
 	emptyBlob = statement.Update("blob", statement.Terms{}.Fixed("held", "= 0").Fixed("staged", "= 0").Fixed("digest", "= NULL"), statement.Columns("agent_execution_id, id"))
 	dropRows  = statement.Remove("blob_chunk", statement.Columns("agent_execution_id, id"))
-	// withheldBlobs selects withheld blobs whose content is not completely staged. It leaves out
-	// blobs of length 0, because they are complete without bytes.
+	// withheldBlobs selects withheld blobs of which the server has not received all bytes. It
+	// leaves out blobs of length 0, which need none.
 	withheldBlobs = statement.Read(contents.BlobColumns + " AND owned = 1 AND held + staged < length ORDER BY id LIMIT ?")
 	stageBlob     = statement.Alone("UPDATE blob SET staged = ?3 WHERE agent_execution_id = ?1 AND id = ?2 AND held = 0 AND ?4 <= staged AND ?3 <= length")
 	unveilBlobs   = statement.Alone("UPDATE blob SET held = length, staged = 0 WHERE agent_execution_id = ? AND owned = 1 AND held = 0 AND staged = length")
@@ -24,13 +24,14 @@ var (
 		" (SELECT value_blob FROM agent_signal WHERE agent_execution_id = ?1 AND state = ?2 AND value_blob IS NOT NULL)")
 	signalValues = statement.Alone("UPDATE agent_signal SET signal_value = NULL, value_blob = NULL WHERE agent_execution_id = ? AND state = ?" +
 		" AND (signal_value IS NOT NULL OR value_blob IS NOT NULL)")
-	// dropUploads deletes the blobs of an execution to which no commit refers. If a signal's value
-	// was too large for a message to a worker, the server has stored a copy of it in such a blob.
+	// dropUploads deletes those blobs of an execution that no commit refers to. One of them may be
+	// a copy of a signal's value, which the server makes if the value is too large for a message to
+	// a worker.
 	dropUploads = statement.Remove("blob", statement.Columns("agent_execution_id").Fixed("owned", "= 0"))
 )
 
-// applyWithheld writes the changes of withheld blobs: new references, deleted contents, and staged
-// pieces.
+// applyWithheld writes the changes of withheld blobs (blobs whose content only the home worker
+// has): new references, deleted contents, and pieces of contents that a worker has sent.
 func (t *Transaction) applyWithheld(id uuid.UUID, ch *store.Changes) error {
 	for i := range ch.Withhold {
 		ref := &ch.Withhold[i]
@@ -58,8 +59,8 @@ func (t *Transaction) applyWithheld(id uuid.UUID, ch *store.Changes) error {
 	return t.Write(unveilBlobs, id[:])
 }
 
-// stage stores a piece of a withheld blob, whose content is not stored here yet. It ignores a piece
-// that would leave a gap, and a piece of a complete blob.
+// stage stores a piece of the content of a withheld blob. It ignores a piece that would leave a
+// gap, and a piece of a complete blob.
 func (t *Transaction) stage(id uuid.UUID, s *store.Staged) error {
 	rows, err := t.Exec(stageBlob, id[:], s.ID[:], s.At+int64(len(s.Content)), s.At)
 	if err != nil || rows == 0 {

@@ -7,23 +7,23 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// everything says which tasks an execution may have, and whether it may have blocks. It exists for
-// an execution that has been cached since its creation. Other tasks and blocks certainly do not
-// exist, so no query for them is needed.
+// everything lists the tasks of an execution and says whether it has blocks. It exists only for an
+// execution that was cached at its creation. Other tasks and blocks then certainly do not exist, so
+// no query for them is needed.
 type everything struct {
 	tasks  map[uuid.UUID]struct{} // contains all tasks that may exist
 	blocks bool                   // reports whether blocks may exist
 }
 
 const (
-	// everyTask is the maximum number of tasks that are listed for an execution. taskKnown is the
-	// size, in bytes, that the cache assumes for each of them.
+	// everyTask is the maximum number of tasks in the field `tasks` of everything. taskKnown is the
+	// size, in bytes, that the cache assumes for each of these tasks.
 	everyTask = 1000
 	taskKnown = 48
 )
 
-// Began records that the transaction has inserted the execution. So the store had no tasks and
-// blocks of it before.
+// Began records that the transaction has inserted the execution, so that no older tasks and blocks
+// of it exist.
 func (t *Batch) Began(id uuid.UUID) {
 	if t.cache != nil {
 		t.begun[id] = struct{}{}
@@ -90,8 +90,8 @@ var (
 	anyBlock         = statement.Read("SELECT 1 FROM log_block WHERE agent_execution_id = ? LIMIT 1")
 )
 
-// compareEverything returns an error if the execution has a task or a block that the parameter all
-// does not contain.
+// compareEverything returns an error if the execution has a task or a block that `all` does not
+// contain.
 func compareEverything(v statement.View, id uuid.UUID, all *everything) error {
 	if all == nil {
 		return nil

@@ -18,7 +18,7 @@ type blockRows map[perdure.BlockKey]*store.Block
 
 const (
 	// maxCachedBlocks is the maximum number of open blocks of an execution in the cache. blockBytes
-	// is the size, in bytes, that the cache assumes for each of them.
+	// is the size, in bytes, that the cache assumes for each of these blocks.
 	maxCachedBlocks = 128
 	blockBytes      = 600
 )

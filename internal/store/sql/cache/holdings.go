@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// holding counts the executions that a worker has claimed, and those of them that must run alone.
+// holding is the number of executions that a worker has claimed, and the number of those that must
+// run alone on the worker.
 type holding struct{ executions, alone int64 }
 
 const (
@@ -21,9 +22,9 @@ const (
 var countHeld = statement.Read("SELECT count(*), count(*) FILTER (WHERE crashes >= 6) FROM agent_execution INDEXED BY idx_agent_execution_held" +
 	" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING')")
 
-// LoadWorker sets s.Holds to what a worker has claimed. It is called at each end of a task. With a
-// cache, the executions are counted once, and later writes of rows update the counts.
-// RowCache.Clear, which is called after a rollback, drops the counts, too.
+// LoadWorker sets s.Holds to what a worker has claimed. With a cache, it counts the executions
+// once, and later writes of rows update the counts. RowCache.Clear, which is called after a
+// rollback, drops the counts.
 func (t *Batch) LoadWorker(v statement.View, worker uuid.UUID, s *store.State) (err error) {
 	if t.cache == nil {
 		s.Holds, err = load.Holding(v, worker)
@@ -44,8 +45,8 @@ func (t *Batch) LoadWorker(v statement.View, worker uuid.UUID, s *store.State) (
 	return nil
 }
 
-// Held updates the counts of workers after an execution's row was written. The parameter before is
-// the previous row; nil if there was none.
+// Held updates the counts of workers after an execution's row was written. The parameter `before`
+// is the previous row; nil if there was none.
 func (t *Batch) Held(before, after *perdure.Execution) {
 	if t.cache != nil {
 		t.cache.hold(before, -1)

@@ -16,19 +16,18 @@ import (
 )
 
 // RowCache caches rows of executions and their open tasks between transactions. It is for a store
-// with a single committer and no other writers, so the cached rows equal the stored rows. The cached
-// rows change only after a commit, but the counts in holds change with each write. So if a
-// transaction does not commit, the caller must call Clear. Rows of executions that have not been
-// used for long are evicted. A RowCache must be used by one goroutine at a time. A nil RowCache
-// caches nothing.
+// with a single committer and no other writers, so the cached rows equal the stored rows. If a
+// transaction does not commit, the caller must call Clear: the counts in `holds` already include
+// its writes. Rows of executions that have not been used for long are evicted. A RowCache must be
+// used by one goroutine at a time. A nil RowCache caches nothing.
 type RowCache struct {
-	// young contains new and recently used executions. When the map young is full, it becomes the
-	// map old, and the executions of the previous map old are dropped.
+	// The map `young` contains new and recently used executions. When it is full, it replaces the
+	// map `old`, and the executions that were in `old` are dropped.
 	young, old map[uuid.UUID]*cachedExecution
 	size       int // approximate size of the rows in young, in bytes
 	limit      int // maximum of size
-	// holds contains, for some workers, the counts of the executions that the worker has claimed.
-	// The counts change with each write, before the commit.
+	// holds contains, for some workers, how many executions the worker has claimed. Unlike the
+	// rows, these counts change with each write, before the commit.
 	holds map[uuid.UUID]*holding
 	hooks Webhooks
 }
@@ -43,18 +42,17 @@ type cachedExecution struct {
 }
 
 const (
-	// rowCacheBytes is the default limit, in bytes, for the rows in the map young. The rows in the
-	// map old have the same limit.
+	// rowCacheBytes is the default limit, in bytes, for the rows in `young`, and the same again for
+	// those in `old`.
 	rowCacheBytes = 8 << 20
 	// maxTaskBytes is the maximum size of the cached tasks of one execution, in bytes.
 	maxTaskBytes = 256 << 10
-	// executionBytes and taskBytes are estimates of the memory that a row takes up without its
-	// texts.
+	// executionBytes and taskBytes are estimates of the memory of a row without its texts.
 	executionBytes, taskBytes = 5 << 10, 1 << 10
 )
 
-// NewRowCache creates an empty cache. The parameter limit is half of the maximum size of the cache,
-// in bytes; 0 means 8 MiB.
+// NewRowCache creates an empty cache. The maximum size of the cache is twice `limit`, in bytes; 0
+// means a limit of 8 MiB.
 func NewRowCache(limit int) *RowCache {
 	k := &RowCache{limit: limit}
 	if limit == 0 {
@@ -143,8 +141,8 @@ func (k *RowCache) settle(t *Batch) {
 	k.settleBlocks(t)
 }
 
-// weighed computes the size of the execution's cached rows and sets x.size. If tasks or blocks are
-// too large, it drops them.
+// weighed computes the size of the execution's cached rows and sets x.size. If there are too many
+// tasks or blocks, it drops them.
 func (x *cachedExecution) weighed() *cachedExecution {
 	row := x.loaded.Row
 	x.size = executionBytes + len(row.Answer) + len(row.Metadata) + 64*len(row.RecordedWaits.Dues)

@@ -13,10 +13,9 @@ import (
 // maxWebhookOrgs is the maximum number of orgs whose webhooks are cached.
 const maxWebhookOrgs = 10_000
 
-// Webhooks caches the enabled webhooks of orgs, as they were at one revision of the table of
-// webhooks. Every transaction that changes a webhook sets the revision to a new random number. So a
-// transaction can compare the current revision with the cached one to find out whether the cached
-// lists are current. Webhooks is safe for concurrent use.
+// Webhooks caches the enabled webhooks of orgs at one revision. The revision is a random number;
+// every transaction that changes a webhook stores a new one. The cached lists are current if the
+// stored revision is still the same. Webhooks is safe for concurrent use.
 type Webhooks struct {
 	mu       sync.Mutex // guards the other fields
 	known    bool       // the field revision is valid
@@ -31,7 +30,8 @@ func (k *Webhooks) Clear() {
 	k.known, k.revision, k.lists = false, 0, nil
 }
 
-// get returns the webhooks of an org at a revision. The result ok is false if they are not cached.
+// get returns the webhooks of an org at a revision. The result `ok` is false if they are not
+// cached.
 func (k *Webhooks) get(revision int64, org string) (list []*perdure.Webhook, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,8 +72,8 @@ type webhookReads struct {
 // UseWebhooks sets the cache that the method Webhooks of the batch uses.
 func (t *Batch) UseWebhooks(k *Webhooks) { t.hooks.cache = k }
 
-// WebhooksAt sets the current revision of the webhooks. The transaction must have read this revision
-// after its commands had arrived.
+// WebhooksAt sets the current revision of the webhooks. The transaction must have read it after the
+// arrival of its commands.
 func (t *Batch) WebhooksAt(revision int64) { t.hooks.revision, t.hooks.known = revision, true }
 
 // ChangedWebhooks records that the transaction has changed a webhook.
@@ -113,8 +113,8 @@ func (t *Batch) Webhooks(v statement.View, org string) ([]*perdure.Webhook, erro
 	return list, nil
 }
 
-// learn sets h.revision to the current revision. If the cache has a revision, learn uses that one,
-// which is correct only in a store without other writers. Otherwise it reads the stored revision.
+// learn sets h.revision to the current revision. It prefers the revision of the cache to the stored
+// one; the cache's revision is correct only in a store without other writers.
 func (h *webhookReads) learn(v statement.View) error {
 	if h.cache != nil {
 		if h.revision, h.known = h.cache.revisionIfKnown(); h.known {

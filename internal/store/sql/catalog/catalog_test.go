@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// TestDeclarationsAgree checks that statements with the same text have the same declaration. No
-// query that can be combined with others may lock rows.
+// TestDeclarationsAgree checks that statements with the same text have the same declaration, and
+// that no query that can run for many rows of parameters locks rows.
 func TestDeclarationsAgree(t *testing.T) {
 	byText := map[string]*statement.Statement{}
 	for _, s := range statement.Declared() {

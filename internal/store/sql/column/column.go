@@ -1,6 +1,6 @@
 // Package column converts between Go values and the values of columns. A time is stored as integer
-// milliseconds, 0 for none; a uuid as its 16 bytes; an empty string as NULL. The functions whose
-// names end in Into return destinations for scanned values.
+// milliseconds, 0 for none; a uuid as its 16 bytes; an empty string as NULL. A function with a name
+// like TimeInto returns a destination into which a column is scanned.
 package column
 
 import (
@@ -108,8 +108,8 @@ func RawBytes(raw []byte) any {
 	return raw
 }
 
-// Encode returns a small value as JSON text. Values of all stored types can be encoded, except a
-// json.Number that is not valid.
+// Encode returns a small value as JSON text. It fails for no type that is stored, except for an
+// invalid json.Number.
 func Encode(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

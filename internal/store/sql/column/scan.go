@@ -14,7 +14,7 @@ type NumberScanner interface {
 	ScanNumber(n int64) error
 }
 
-// BytesScanner is a destination for a text or bytes. The slice b is valid only until ScanBytes
+// BytesScanner is a destination for a text or bytes. The argument is valid only until ScanBytes
 // returns. NULL is passed to Scan.
 type BytesScanner interface {
 	ScanBytes(b []byte) error

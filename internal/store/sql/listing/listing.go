@@ -16,9 +16,10 @@ import (
 )
 
 // A list of executions is read in two steps. First, a source returns the numbers of candidates,
-// newest first, from an index in that order. Then conditions are checked on the rows of the
-// candidates. The source is chosen so that few candidates fail the conditions. The number of
-// candidates that are examined for one page is limited.
+// newest first, from an index. Then conditions are checked on the rows of the candidates. The
+// source is chosen so that few candidates fail the conditions. For one page, a limited number of
+// candidates is examined.
+//
 
 // listSource is a statement that selects the numbers of executions, newest first, beginning below a
 // given number. That number and the limit are its last two parameters.
@@ -40,9 +41,8 @@ var (
 )
 
 // The statements pendingOfOrg, aloneOfOrg, allHeld and allWaiting find executions that have not
-// ended. They use indexes that exist for other queries and are not ordered by number. These indexes
-// are small, so all their numbers are read and sorted, unless there are more than may be examined
-// for one page.
+// ended. Their indexes are not ordered by number, but small. So all numbers are read and sorted,
+// unless there are more than may be examined for one page.
 var (
 	pendingOfOrg = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?")
 	aloneOfOrg   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?")
@@ -50,8 +50,8 @@ var (
 	allWaiting   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?")
 )
 
-// option is a filter that can be used in two ways: as the source of the candidates, or as a
-// condition on the rows of the candidates.
+// option is a filter that can be used as the source of the candidates, or as a condition on their
+// rows.
 type option struct {
 	listSource
 	condition string
@@ -63,16 +63,17 @@ type Query struct {
 	dialect *statement.Dialect
 	org     string
 	filter  store.ExecutionFilter
-	// options are the filters for which an index exists. At most one of them becomes the source of
-	// the candidates; the others become conditions.
+	// options are the filters for which an index exists. At most one becomes the source of the
+	// candidates; the others become conditions.
 	options []option
 	sources []listSource
 	// live are statements that select the numbers of all executions that have not ended, unordered.
 	// The last parameter of each is the limit.
 	live []listSource
-	// gathered contains the numbers that the statements in live have selected, newest first.
+	// gathered contains the numbers that the statements in `live` have selected, newest first.
 	gathered []int64
-	// where contains conditions on the rows of candidates, and args their parameters.
+	// where contains conditions on the rows of candidates; args contains the parameters of the
+	// conditions.
 	where []string
 	args  []any
 	begun bool
@@ -87,8 +88,7 @@ type Query struct {
 // New creates a Query for a filter. It examines at most rows candidates.
 func New(dialect *statement.Dialect, org string, f store.ExecutionFilter, rows int) *Query {
 	if f.FailedTurn && len(f.Status) == 0 {
-		// An execution with a failed turn is always WAITING. The status is added to the filter,
-		// because it has an index.
+		// An execution with a failed turn is always WAITING, and the status has an index.
 		f.Status = []perdure.Status{perdure.StatusWaiting}
 	}
 	l := &Query{dialect: dialect, org: org, filter: f, Rows: rows}
@@ -144,22 +144,20 @@ func (l *Query) addStatus() {
 	}
 }
 
-// The function probe finds out how far back in time the newest rows of an option reach. For that,
-// it reads one row of the option: the row with the number `probed`, counted from the newest one. An
-// option with fewer rows has few candidates. maxProbes is the maximum number of options that probe
-// examines.
+// The function probe looks how old the newest rows of an option are. For each of at most maxProbes
+// options, it reads the row with the number `probed`, counted from the newest one. An option with
+// fewer rows has few candidates.
 const probed, maxProbes = 500, 8
 
-// skipping returns the statement of the source with one more parameter at the end: how many of the
-// first rows to skip.
+// skipping returns the statement of the source with one more parameter at the end, the number of
+// rows to skip.
 func (s listSource) skipping() *statement.Statement {
 	return statement.NewRead(s.query.Text() + " OFFSET ?")
 }
 
-// choose selects the option with the fewest candidates as the source. To estimate their numbers, it
-// compares how far back in time the first rows of each option reach: the further, the fewer
-// candidates. For a text query, it uses the text index instead, unless an option has very few
-// candidates.
+// choose selects the option that probably has the fewest candidates as the source: the one whose
+// newest rows go back furthest in time. For a text query, it uses the text index instead, unless an
+// option has very few candidates.
 func (l *Query) choose(v statement.View, before int64) (err error) {
 	best, few, err := l.probe(v, before)
 	if err != nil {
@@ -180,7 +178,8 @@ func (l *Query) choose(v statement.View, before int64) (err error) {
 	return nil
 }
 
-// probe returns the index of the option with the fewest candidates, and whether these are few.
+// probe returns the index of the option that probably has the fewest candidates, and whether these
+// are few.
 func (l *Query) probe(v statement.View, before int64) (best int, few bool, err error) {
 	least := before
 	for i := range l.options[:min(len(l.options), maxProbes)] {
@@ -199,8 +198,8 @@ func (l *Query) probe(v statement.View, before int64) (best int, few bool, err e
 	return best, least == 0, nil
 }
 
-// take uses the option with the index best as the source of the candidates, and turns all other
-// options into conditions. If best is -1, all options become conditions.
+// take uses the option with the index `best` as the source of the candidates, and turns all other
+// options into conditions. If `best` is -1, all options become conditions.
 func (l *Query) take(best int) {
 	for i, o := range l.options {
 		if i == best {
@@ -237,12 +236,11 @@ func (l *Query) statusSources(statuses []perdure.Status) {
 	}
 }
 
-// textWeight is the cost of searching the texts of a row for a query, compared with the cost of
-// reading a row.
+// textWeight is the cost of searching the texts of a row for a query, in reads of a row.
 const textWeight = 3
 
-// retryLeaf is the part of a stored wait, in JSON, that waits for RetrySignal. The name of a signal
-// cannot contain this text, because its quotation marks would be escaped.
+// retryLeaf is the JSON in a stored wait for RetrySignal. No signal's name can contain this text,
+// because JSON escapes quotation marks.
 const retryLeaf = `"signal":"` + perdure.RetrySignal + `"`
 
 // addRest adds the conditions of the filter that no index covers.
@@ -272,7 +270,7 @@ func (l *Query) addRest() {
 	}
 }
 
-// begin chooses the sources of the candidates. Later calls do nothing.
+// begin chooses the sources of the candidates, at its first call.
 func (l *Query) begin(v statement.View, before int64) error {
 	if l.begun {
 		return nil
@@ -284,7 +282,7 @@ func (l *Query) begin(v statement.View, before int64) error {
 	return l.gather(v)
 }
 
-// gather reads the numbers of all executions that have not ended. If they are too many, every
+// gather reads the numbers that the statements in `live` select. If there are too many, every
 // execution of the org becomes a candidate instead.
 func (l *Query) gather(v statement.View) error {
 	for _, s := range l.live {
@@ -317,8 +315,7 @@ func ReadNumbers(v statement.View, query *statement.Statement, args []any) (numb
 	return numbers, err
 }
 
-// candidates returns about n candidates: the newest ones whose numbers are lower than the parameter
-// before.
+// candidates returns about n candidates, the newest ones with numbers less than `before`.
 func (l *Query) candidates(v statement.View, before int64, n int) (hits, error) {
 	if l.text != nil {
 		return l.text.below(v, l.org, before, n)

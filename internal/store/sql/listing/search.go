@@ -14,7 +14,7 @@ import (
 // transactions, other orgs can use the connections.
 const listStep = 2000
 
-// ListedExecution is an execution with its number, which is its position in the list.
+// ListedExecution is an execution with its number, which orders the list.
 type ListedExecution struct {
 	Number int64
 	Row    *perdure.Execution
@@ -33,7 +33,7 @@ type Search struct {
 	Step, Left int
 }
 
-// Examine examines the next candidates, and reports whether there are no more of them.
+// Examine examines the next candidates, and reports whether there are no further candidates.
 func (s *Search) Examine(v statement.View) (ended bool, err error) {
 	if err := s.begin(v, s.Before); err != nil {
 		return false, err
@@ -64,8 +64,8 @@ func listedByNumber(w *statement.Dialect) *statement.Statement {
 		" FROM " + w.AmongNumbers("agent_execution", "x", "org_id") + " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + load.Hidden)
 }
 
-// loadListed returns the executions with these numbers, newest first. It leaves out executions that
-// are being deleted.
+// loadListed returns the executions with the given numbers, newest first. It leaves out executions
+// that are being deleted.
 func loadListed(v statement.View, org string, numbers []int64) (found []ListedExecution, err error) {
 	if len(numbers) == 0 {
 		return nil, nil

@@ -51,8 +51,8 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	return all
 }
 
-// filterCombinations returns every combination of filters that has its own statements. It varies
-// each field of ExecutionFilter, so a new field is included without a change here.
+// filterCombinations returns every combination of filters that has its own statements. It finds the
+// fields of ExecutionFilter by reflection.
 func filterCombinations() []store.ExecutionFilter {
 	all := []store.ExecutionFilter{{}}
 	fields := reflect.TypeFor[store.ExecutionFilter]()
@@ -68,9 +68,9 @@ func filterCombinations() []store.ExecutionFilter {
 	return all
 }
 
-// filterValues returns values of a field of ExecutionFilter, one for each form of its conditions in
-// SQL. For a field that is not named here it returns one value of the field's type. It panics for an
-// unknown type.
+// filterValues returns values of a field of ExecutionFilter, one for each form of the SQL
+// condition. For a field that it does not name, it returns one value of the field's type. It panics
+// for an unknown type.
 func filterValues(field reflect.StructField) []any {
 	long := string(make([]byte, load.MemberBytes+1))
 	switch field.Name {

@@ -10,13 +10,14 @@ import (
 )
 
 var (
-	// TextBlocks selects the number of indexed blocks. They contain the lowest execution numbers.
+	// TextBlocks selects the number of blocks in the text index. The blocks cover the lowest
+	// execution numbers, trigram.TextBlock numbers each.
 	TextBlocks = statement.Alone("SELECT blocks FROM text_index WHERE id = 1")
 	partOf     = statement.Read("SELECT block, grams FROM agent_text WHERE part = ? AND block >= ? AND block <= ?")
 )
 
-// textSearch finds the candidates of a text query with the text index. Executions whose numbers are
-// not indexed yet are all candidates.
+// textSearch finds the candidates of a text query with the text index. Executions that are not
+// indexed yet are all candidates.
 type textSearch struct {
 	needles []trigram.Needle
 	// indexed is the lowest execution number that is not indexed.
@@ -43,14 +44,14 @@ func newTextSearch(v statement.View, query string) (*textSearch, error) {
 // hits are the candidates that a search has found, newest first.
 type hits struct {
 	numbers []int64
-	// upto is the lowest number that was searched. cost is the cost of the search, as a number of
-	// rows.
+	// upto is the lowest number that was searched. cost is the cost of the search, in reads of a
+	// row.
 	upto  int64
 	cost  int
 	ended bool
 }
 
-// below returns about n candidates whose numbers are lower than the parameter before.
+// below returns about n candidates with numbers less than `before`.
 func (s *textSearch) below(v statement.View, org string, before int64, n int) (hits, error) {
 	if before > s.indexed {
 		return s.beyond(v, org, before, n)
@@ -89,7 +90,7 @@ func (s *textSearch) beyond(v statement.View, org string, before int64, n int) (
 }
 
 // find adds the numbers of the executions whose texts contain all trigrams of a needle. It searches
-// the blocks from low to high.
+// the blocks with the numbers `low` to `high`.
 func (b *hits) find(v statement.View, needle trigram.Needle, low, high int64) error {
 	var found map[int64][]byte // places of executions in their block, by block; nil before the first trigram
 	for _, g := range needle {
@@ -130,8 +131,8 @@ func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span removes from the map found the blocks in which no place is left. It returns the lowest and
-// the highest remaining block.
+// span removes the blocks without places from the map `found`. It returns the lowest and the
+// highest remaining block.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62
 	for block, places := range found {
@@ -144,7 +145,8 @@ func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	return low, high, found
 }
 
-// textsOf selects the texts by which a list finds executions.
+// textsOf selects the texts of executions in which the search of a list looks: the id, the kind and
+// the start of the input.
 const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = 'LOCAL' THEN NULL ELSE substr(coalesce(x.input, c.content), 1, ?1) END" +
 	" FROM agent_execution x LEFT JOIN blob_chunk c ON c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0"
 
@@ -157,7 +159,7 @@ var (
 	FirstBeyond = statement.Read("SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1")
 )
 
-// LoadTexts returns the texts by which a list finds executions.
+// LoadTexts returns the texts of executions in which the search of a list looks.
 func LoadTexts(v statement.View, query *statement.Statement, args ...any) (all []trigram.FoundBy, err error) {
 	err = v.Each(query, append([]any{store.QueryBytes}, args...), func(row func(...any) error) error {
 		var s trigram.FoundBy

@@ -9,12 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Barrier describes which entries before a compaction stay in the model's context, and which ones do
-// not. It is stored in the row of the compaction. So readers of the context need not read the
-// earlier entries.
+// Barrier describes which entries before a compaction stay in the model's context. It is stored in
+// the row of the compaction, so that readers of the context need not read the earlier entries.
 type Barrier struct {
-	// Keep is the place of the first entry after the pinned ones that stays in the context. If the
-	// compaction keeps no such entry, it is the compaction's own place.
+	// Keep is the place of the first entry that stays in the context, apart from the pinned ones.
+	// If the compaction keeps no such entry, it is the compaction's own place.
 	Keep TreePlace `json:"-"`
 	// Pinned are the entries before Keep that the model still sees, in the order of the path.
 	Pinned []uuid.UUID `json:"pinned"`
@@ -24,8 +23,8 @@ type Barrier struct {
 
 var (
 	// newestCompaction selects the newest compaction on the path from the root to the depth ?3 of
-	// the segment ?2. It searches from that place towards the root, segment by segment, and stops at
-	// the first compaction.
+	// the segment ?2. It searches towards the root, segment by segment, and stops at the first
+	// compaction.
 	newestCompaction = statement.Alone(`WITH RECURSIVE up (segment, depth) AS (
 	SELECT CAST(?2 AS BIGINT), (SELECT max(e.depth) FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.segment = ?2
 		AND e.depth <= ?3 AND e.entry_type = 'compaction')
@@ -39,8 +38,8 @@ var (
 )
 
 // NewestBarrier returns the barrier of the newest compaction on the path from the root to a place.
-// It returns nil if there is no compaction on the path. It also returns nil if an earlier version of
-// the program has stored the compaction without a barrier.
+// It returns nil if there is no compaction on the path, or if an earlier version of the program has
+// stored it without a barrier.
 func NewestBarrier(v statement.View, execution uuid.UUID, top TreePlace) (*Barrier, error) {
 	var at TreePlace
 	found, err := v.One(newestCompaction, []any{execution[:], top.Segment, top.Depth}, &at.Segment, &at.Depth)

@@ -11,8 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// EntryRow is an entry with its execution and the columns that only the transcript rules (see
-// perdure.CheckAppend) need.
+// EntryRow is an entry with its execution and the columns for perdure.CheckAppend.
 type EntryRow struct {
 	Execution uuid.UUID
 	*perdure.Entry
@@ -53,8 +52,8 @@ var (
 	entryByID = statement.Read(EntryFull + " WHERE e.agent_execution_id = ? AND e.id = ?")
 )
 
-// EntryScan appends the destinations for EntryColumns to dest. Of a content's blob, only the id is
-// scanned.
+// EntryScan appends the destinations for EntryColumns to dest. If the content is in a blob, only
+// the blob's id is scanned.
 func EntryScan(dest []any, e *perdure.Entry) []any {
 	return append(EntryRows.Scan(dest, &EntryRow{Entry: e}), column.RawInto(&e.Content))
 }

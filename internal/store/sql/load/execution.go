@@ -17,7 +17,7 @@ import (
 )
 
 // ExecutionRows declares the rows of the table of executions. They have no column for
-// Execution.MaxSeq, because it is stored in the log's head.
+// Execution.MaxSeq, which is stored in the log's head.
 var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]{
 	row.ID("id", func(x *perdure.Execution) *uuid.UUID { return &x.ID }),
 	row.Text("org_id", func(x *perdure.Execution) *string { return &x.Org }),

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/row"
 )
 
-// TestRowsScanWhatTheyWrite checks that values survive: a row that is scanned from the column values
-// of another row has the same column values.
+// TestRowsScanWhatTheyWrite checks that a row that is scanned from the column values of another row
+// has the same column values.
 func TestRowsScanWhatTheyWrite(t *testing.T) {
 	id, at, text, code := uuid.New(), perdure.AtMilli(1_700_000_000_123), "text", perdure.Conflict
 	ref := &perdure.BlobRef{ID: uuid.New()}
@@ -98,8 +98,8 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 	}))
 }
 
-// scansWhatItWrites checks one row. Every field must have a value, except the fields that the
-// parameter empty names. So the check finds a field that is scanned into the wrong field.
+// scansWhatItWrites checks one row. Every field must have a value, except those in `empty`, so that
+// a field that is scanned into another field is found.
 func scansWhatItWrites[T any](t *testing.T, r *row.Rows[T], row *T, empty ...string) {
 	t.Helper()
 	values, err := r.Values(row)

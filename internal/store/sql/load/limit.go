@@ -19,8 +19,8 @@ var (
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 6)")
 )
 
-// Holding returns whether a worker has claimed any execution, and whether one of its executions must
-// run alone.
+// Holding returns whether a worker has claimed executions, and whether it has claimed one that must
+// run alone on its worker.
 func Holding(v statement.View, worker uuid.UUID) (h store.Holding, err error) {
 	_, err = v.One(holds, []any{worker[:]}, column.FlagInto(&h.Executions), column.FlagInto(&h.Alone))
 	return h, err

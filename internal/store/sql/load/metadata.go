@@ -1,7 +1,7 @@
 package load
 
 // MemberBytes is the maximum length, in bytes, of a key or a value in the index of metadata. A
-// filter by a longer key or value cannot use the index; it is compared with the metadata of each
+// filter by a longer key or value does not use the index, but is compared with the metadata of each
 // candidate.
 const MemberBytes = 256
 

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// pathRanges selects the segments of the path to depth ?3 of segment ?2, without the part up to
-// depth ?4. It reads one row per branch point. Segment 0 has no base and no row.
+// pathRanges selects the ranges of the path to the depth ?3 of the segment ?2, one row per branch
+// point. It leaves out ranges that end at or before the depth ?4. Segment 0 has no row and no base.
 var pathRanges = statement.Alone(`WITH RECURSIVE up (segment, bottom, top, base) AS (
 	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
 	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2
@@ -29,8 +29,8 @@ func (r PathRange) Contains(p TreePlace) bool {
 	return r.Segment == p.Segment && r.Bottom < p.Depth && p.Depth <= r.Top
 }
 
-// Ranges returns the ranges of the path to a place. The first one is the range that contains the
-// depth down+1.
+// Ranges returns the ranges of the path to a place, without the part up to the depth `down`. The
+// first range contains the depth down+1 and may begin before it.
 func Ranges(v statement.View, execution uuid.UUID, top TreePlace, down int64) (ranges []PathRange, err error) {
 	switch {
 	case top.Depth == 0:

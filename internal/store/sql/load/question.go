@@ -44,7 +44,8 @@ var QuestionRows = row.New("question", 2, []row.Field[perdure.Question]{
 var questionSelect = "SELECT " + QuestionRows.List("") + " FROM question WHERE "
 
 var (
-	// QuestionByID selects a question of an execution. QuestionInOrg selects a question of an org.
+	// QuestionByID selects a question by its execution and its id. QuestionInOrg selects a question
+	// by its org and its id.
 	QuestionByID  = statement.Read(questionSelect + "agent_execution_id = ? AND id = ?")
 	QuestionInOrg = statement.Read(questionSelect + "id = ?1 AND " + column.Unindexed("org_id") + " = ?2")
 	// OpenQuestions selects the open questions of an execution.

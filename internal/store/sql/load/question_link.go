@@ -25,7 +25,7 @@ var LinkSelect = "SELECT " + LinkRows.List("") + " FROM question_link WHERE "
 var (
 	// LinkByToken selects a link by the SHA-256 of its token.
 	LinkByToken = statement.Read(LinkSelect + "token_sha256 = ?")
-	// ExpiredLinks selects expired links. Those that expired first come first.
+	// ExpiredLinks selects expired links, ordered by the time at which they expired.
 	ExpiredLinks = statement.Read(LinkSelect + "expires_at <= ? ORDER BY expires_at LIMIT ?")
 	// LinksOf selects the links to a question of an execution, newest first.
 	LinksOf = statement.Read(LinkSelect + "agent_execution_id = ? AND question_id = ? ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000")

@@ -6,13 +6,15 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// A segment is a part of the conversation tree without branches. If an entry's parent is the last
-// entry of a segment, the entry belongs to that segment. Any other entry opens a new segment, with
-// its parent as the base. So a path is a list of ranges of segments, one per branch point.
+// A segment is a part of the conversation tree without branches. An entry whose parent is the last
+// entry of a segment belongs to that segment. Any other entry begins a new segment, whose base is
+// the entry's parent. So a path consists of ranges of segments, one per branch point.
+//
 
 // TreePlace is the place of an entry in the conversation tree. For an entry on a path, Depth is the
-// number of entries from the root to this entry, both included. An entry beside the path (an LLM
-// call) has the place of its nearest ancestor on the path, but with a negative Depth.
+// number of entries from the root to this entry, both included. An LLM call entry, which is never
+// on a path ("beside the path"), has the place of its nearest ancestor on the path, but with a
+// negative Depth.
 type TreePlace struct {
 	Segment, Depth int64
 	// End reports that the entry is the last one of its segment.
@@ -21,8 +23,8 @@ type TreePlace struct {
 	None bool
 }
 
-// Above returns the number of entries on the path from the root to this entry, both included. For
-// an entry beside the path, it returns that number for the nearest ancestor on the path.
+// Above returns the number of entries on the path from the root to this entry, both included; for
+// an entry beside the path, to its nearest ancestor on the path.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
 // Columns returns the values for the columns segment and depth.
@@ -43,8 +45,8 @@ var placeOfEntry = statement.Read("SELECT h.parent_id" + TreeColumns + " FROM ag
 
 var entryAt = statement.Read("SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
 
-// EntryAt returns the id of the entry at a place on a path. The result found is false if there is no
-// such entry.
+// EntryAt returns the id of the entry at a place on a path. The result `found` is false if there is
+// no such entry.
 func EntryAt(v statement.View, execution uuid.UUID, p TreePlace) (id uuid.UUID, found bool, err error) {
 	found, err = v.One(entryAt, []any{execution[:], p.Segment, p.Depth}, &id)
 	return id, found, err

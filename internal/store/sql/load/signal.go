@@ -36,16 +36,16 @@ var signalSelect = "SELECT " + SignalRows.List("") + " FROM agent_signal WHERE a
 var (
 	namedPending = statement.Read(signalSelect + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?")
 	allPending   = statement.Read(signalSelect + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order")
-	// SignalsAfter selects the signals of an execution whose Order is greater than a number,
-	// whatever their state.
+	// SignalsAfter selects the signals of an execution, in any state, whose Order is greater than a
+	// number.
 	SignalsAfter = statement.Read(signalSelect + " AND signal_order > ? AND signal_order > 0 ORDER BY signal_order LIMIT ?")
 	allTaken     = statement.Read(signalSelect + " AND state = 'taken' ORDER BY taken_order")
 	// SignalByID selects a signal of an execution by its id.
 	SignalByID = statement.Read(signalSelect + " AND id = ?")
 )
 
-// Signals reads at most limit signals without their values. If the function keep is not nil,
-// Signals reads only the signals whose name keep accepts.
+// Signals reads at most `limit` signals without their values. If `keep` is not nil, Signals reads
+// only signals for whose names `keep` returns true.
 func Signals(v statement.View, query *statement.Statement, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
 	execution := uuid.UUID(args[0].([]byte))
 	var all []perdure.Signal
@@ -72,9 +72,9 @@ func Signals(v statement.View, query *statement.Statement, args []any, limit int
 	return all, nil
 }
 
-// Pending reads the pending signals that match any of the patterns and whose Order is greater than
-// the parameter after, oldest first, without their values. If no pattern has a wildcard, the index
-// is searched for each name. Otherwise all signals are scanned once for all patterns.
+// Pending reads the oldest pending signals whose Order is greater than `after` and whose names
+// match a pattern, without their values. If no pattern has a wildcard, it searches the index for
+// each name. Otherwise it scans all signals once.
 func Pending(v statement.View, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	if slices.ContainsFunc(patterns, perdure.IsPattern) {
 		return Signals(v, allPending, []any{execution[:], after}, limit, func(name string) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// TaskRows declares the rows of the table of tasks. Some columns repeat values of the options,
-// because the statements of picks and limits need them.
+// TaskRows declares the rows of the table of tasks. Some options also have a column of their own,
+// which statements use to select tasks.
 var TaskRows = row.New("task_execution", 2, []row.Field[perdure.Task]{
 	row.ID("agent_execution_id", func(t *perdure.Task) *uuid.UUID { return &t.ExecutionID }),
 	row.ID("id", func(t *perdure.Task) *uuid.UUID { return &t.ID }),
@@ -64,8 +64,8 @@ func attemptDue(t *perdure.Task) any {
 	return nil
 }
 
-// concurrencyLimit returns the column value for the limit of the task's concurrency key. If the task
-// does not set a limit, the value is the default limit.
+// concurrencyLimit returns the column value for the limit of the task's concurrency key: that of
+// the task's options, or the default limit.
 func concurrencyLimit(t *perdure.Task) any {
 	options := t.Options
 	options.Priority = &anyPriority // otherwise Normal would allocate a priority
@@ -123,9 +123,9 @@ func (r *TaskRow) Columns() ([]any, error) {
 
 var taskOptions = slices.Index(TaskRows.Columns, "options")
 
-// optionsText returns the column value for a task's options. If the options equal those in the row
-// `before`, optionsText returns the value in that row without encoding the options again; they
-// hardly ever change.
+// optionsText returns the column value for a task's options. If the options equal those of
+// `before`, as they nearly always do, it returns the value in that row without encoding the options
+// again.
 func optionsText(t *perdure.Task, before *TaskRow) (any, error) {
 	if before != nil && before.Values != nil && sameOptions(before.Options, t.Options) {
 		return before.Values[taskOptions], nil
@@ -139,9 +139,8 @@ func sameOptions(a, b perdure.TaskOptions) bool {
 	return a == b && (p == q || p != nil && q != nil && *p == *q)
 }
 
-// TaskValues returns the column values of a task, without contents. The caller can append the
-// contents, for which the slice has capacity. The parameter before is the row that is replaced, or
-// nil.
+// TaskValues returns the column values of a task, without contents; the slice has capacity for the
+// contents. The parameter `before` is the row that is replaced, or nil.
 func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	options, err := optionsText(t, before)
 	if err != nil {
@@ -150,11 +149,10 @@ func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	return TaskRows.ValuesWith(t, taskOptions, options)
 }
 
-// Tasks reads the tasks that a query selects. The rows of the query begin with the columns of
-// TaskRows. If withContents is set, three columns follow: the input, the result, and the entry to
-// which the result refers. The last columns are scanned into the destinations that the functions in
-// the parameter more return, called once for each row. Tasks loads the references to blobs, but not
-// the contents of the blobs.
+// Tasks reads the tasks that a query selects, without the contents of blobs. The rows of the query
+// begin with the columns of TaskRows. If withContents is set, three columns follow: the input, the
+// result, and the entry to which the result refers. For the columns after these, Tasks calls each
+// function in `more` once for each row, to get the destination.
 func Tasks(v statement.View, query *statement.Statement, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
 		found []*perdure.Task

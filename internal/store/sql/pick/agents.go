@@ -27,8 +27,8 @@ func (p *pending) read(pickers []*Picker, query *statement.Statement, fetch int,
 }
 
 // pickAgents picks executions for the pickers. It reads the first rows of each queue and kind, and
-// merges them so that executions that have been PENDING longest come first. Its cost depends on how
-// many executions are picked, not on how many are pending.
+// takes the executions that have been PENDING longest. Its cost depends on the number of executions
+// that it picks, not on the number that are pending.
 func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	if err := free(v, pickers); err != nil {
 		return err
@@ -70,8 +70,8 @@ func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// dealt distributes the executions in p to the pickers. If more rows must be read before that, it
-// distributes nothing and returns false.
+// dealt distributes the executions in p.all to the pickers. If these are too few and there may be
+// more, it distributes nothing and returns false.
 func (p *pending) dealt(pickers []*Picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {
@@ -103,8 +103,8 @@ func dealt(found []ranked, pickers []*Picker) (n int) {
 }
 
 // readAgents reads the first candidates of each queue and kind, at most `fetch` of each, except
-// those that every picker skips. The result full reports whether there may be more candidates.
-// Errors: ErrHeld if all rows that were found are locked by other transactions.
+// those that every picker skips. The result `full` reports whether there may be more candidates.
+// Errors: ErrHeld if other transactions have locked all rows that it finds.
 func readAgents(v statement.View, pickers []*Picker, query *statement.Statement, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick
 	orgs, err := tenant.PendingOrgs(v, org, orgsOfAgents)
@@ -147,8 +147,8 @@ func readAgents(v statement.View, pickers []*Picker, query *statement.Statement,
 // lacking returns the bits of the features that the claiming worker does not have.
 func lacking(p *store.Pick) int64 { return int64(^p.Features) }
 
-// claimable returns the pairs of persistence_mode and home_worker_id of executions that a worker may
-// claim. Each pair is a range of the index, so no row that waits for another worker is read.
+// claimable returns the pairs of persistence_mode and home_worker_id that the executions for a pick
+// may have; `home` is Pick.Home. Each pair is a range of the index.
 func claimable(home *uuid.UUID) [][]any {
 	modes := [][]any{{string(perdure.Remote), nil}}
 	if home != nil {

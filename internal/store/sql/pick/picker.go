@@ -48,12 +48,12 @@ func Same(a, b *store.Command) bool {
 		p.Home == nil && q.Home == nil && !p.AloneOnly && !q.AloneOnly
 }
 
-// ErrApart says that the commands must pick one after the other. The reason is a pending execution
-// that must run alone.
+// ErrApart says that the commands must pick one after the other, because an execution is pending
+// that must run alone on its worker.
 var ErrApart = errors.New("one that has to be alone is pending")
 
-// deal distributes the found candidates to the pickers in turns. No picker gets more candidates than
-// its limit allows, and none gets a candidate that it skips.
+// deal distributes the found candidates to the pickers in turns. No picker gets more candidates
+// than its limit allows, and none gets a candidate for which its method skips returns true.
 func deal(found []ranked, pickers []*Picker) {
 	at := 0
 	for _, r := range found {
@@ -74,7 +74,7 @@ func (p *Picker) skips(r ranked) bool {
 	return p.Pick.Skip != nil && p.Pick.Skip(r.Execution, perdure.AtMilli(r.since))
 }
 
-// takes returns how many more candidates the pickers can get together before all reach their limits.
+// takes returns how many more candidates the limits of the pickers allow in all.
 func takes(pickers []*Picker) (sum int) {
 	for _, p := range pickers {
 		sum += p.left
@@ -88,8 +88,8 @@ func open(pickers []*Picker) []*Picker {
 }
 
 // free excludes a picker from the pick if its worker has claimed an execution that must run alone.
-// It locks the claims of the worker before it reads them. If another transaction has that lock, the
-// picker is marked as missed, and the result of the read is not used.
+// It locks the claims of the worker for that. If another transaction has the lock, it marks the
+// picker as missed and excludes it.
 func free(v statement.View, pickers []*Picker) error {
 	return statement.ForEach(v, pickers, func(v statement.View, p *Picker) error {
 		if p.Pick.Worker == uuid.Nil {

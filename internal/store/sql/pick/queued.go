@@ -22,7 +22,8 @@ var (
 	orgsOfTasks  = statement.Read("SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?")
 )
 
-// ranked is a candidate with the values by which candidates of different queues are ordered.
+// ranked is a candidate with its priority and its age, by which candidates of several queues are
+// ordered.
 type ranked struct {
 	Candidate
 	org             string
@@ -34,8 +35,8 @@ func byRank(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 }
 
-// heldPending reports why a read of pending rows has found none. If there are rows that other
-// transactions have locked, it returns ErrHeld; if there are no pending rows at all, it returns nil.
+// heldPending is called after a read has found no pending row. It returns ErrHeld if there is a row
+// after all, which another transaction has locked.
 func heldPending(v statement.View, query *statement.Statement, args []any) error {
 	unlocked, locks := strings.CutSuffix(query.Text(), v.Dialect.SkipLocked)
 	if v.Dialect.SkipLocked == "" || !locks {
@@ -45,8 +46,8 @@ func heldPending(v statement.View, query *statement.Statement, args []any) error
 	return err
 }
 
-// notHeld handles the error ErrHeld: it sets `held` and returns nil. It returns other errors
-// unchanged. A locked row is no error as long as another read finds candidates.
+// notHeld sets `held` and returns nil if the error is ErrHeld, because other reads may find
+// candidates. It returns other errors unchanged.
 func notHeld(err error, held *bool) error {
 	if errors.Is(err, statement.ErrHeld) {
 		*held = true
@@ -68,8 +69,9 @@ func eachHead(orgs []string, p *store.Pick, read func(head)) {
 	}
 }
 
-// pickTasks picks tasks for the pickers. It reads the first rows of each queue and kind, merges them
-// by priority and age, and enforces the limits of tasks.
+// pickTasks picks tasks for the pickers. It reads the first rows of each queue and kind, and takes
+// those that come first by priority and age and are within the limits of their queue and
+// concurrency key.
 func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 	p, limit := pickers[0].Pick, takes(pickers)
 	orgs, err := tenant.PendingOrgs(v, pickers[0].Org, orgsOfTasks)
@@ -97,8 +99,9 @@ func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// readTasks reads the first candidates of each kind from each queue that has room, at most `fetch`
-// of each. The result full lists the index ranges that may contain more candidates.
+// readTasks reads the first candidates of each queue and kind, at most `fetch` of each. It leaves
+// out queues whose limit is reached. The result `full` lists the queues and kinds that may have
+// more candidates.
 func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
 	var heads []head
 	eachHead(orgs, p, func(h head) { heads = append(heads, h) })
@@ -137,7 +140,7 @@ func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch
 	return distinct(all, len(all)), full, err
 }
 
-// room counts how many tasks one pick may still take from each queue and concurrency key.
+// room knows how many tasks one pick may still take from each queue and concurrency key.
 type room struct {
 	v      statement.View
 	limits map[string]int
@@ -184,9 +187,9 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	return left, true, nil
 }
 
-// take uses up a place of the task's queue and one of its concurrency key. It returns false if one
-// of the two has no free place, or if another transaction has locked the key. If the key has
-// reached its limit, take marks the task as blocked, so that later picks skip it.
+// take uses up a place of the task's queue and one of its concurrency key. It returns false if the
+// queue or the key has no free place, or if another transaction has locked the key. If the key has
+// reached its limit, take marks the task as blocked, so that later picks skip the task.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.Queue)
 	if err != nil || limited && left <= 0 {
@@ -218,8 +221,7 @@ func (r *room) take(t ranked) (bool, error) {
 	return true, nil
 }
 
-// more reports whether at least one of the index ranges with unread rows belongs to a queue that
-// still has room.
+// more reports whether a queue in `full` still has room.
 func (r *room) more(full []head) (bool, error) {
 	for _, h := range full {
 		left, limited, err := r.onQueue(h.org, h.queue)

@@ -55,11 +55,10 @@ func (r *Reader) LeftOut(ctx context.Context, execution, leaf uuid.UUID) (left [
 	return left, err
 }
 
-// findContext returns the entries that must be read for the context at leaf, as a value of the type
-// route. It also returns the barrier (see load.Barrier) of the newest compaction before leaf. The
-// route begins at the first entry that the compaction keeps; without a barrier, it begins at the
-// root. The parameter after is the id of an entry, or nil. If that entry is on the route, the route
-// begins behind it, and the barrier is nil.
+// findContext returns the entries that must be read for the context at leaf, and the barrier (see
+// load.Barrier) of the newest compaction before leaf. The entries begin with the first one that
+// this compaction keeps, or with the root if there is no barrier. If the entry `after` is one of
+// them, only the entries behind it are returned, and no barrier.
 func findContext(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID) (way route, barrier *load.Barrier, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// joiner is a function that loads a content from its blob, or leaves the reference. It is
-// JoinContent or Reader.join.
+// joiner is a function that loads a content from its blob, or leaves the reference:
+// contents.JoinContent, or Reader.join.
 type joiner func(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error
 
 // joinEntry loads an entry's content from its blob. In a LOCAL execution the blob also holds the

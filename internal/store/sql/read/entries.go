@@ -47,7 +47,7 @@ func (r *Reader) AllEntries(ctx context.Context, execution uuid.UUID, cursor str
 	})
 }
 
-// fillEntry loads an entry's content from its blob. Before, only the blob's id is known.
+// fillEntry loads an entry's content from its blob. Of e.Blob, only the id has to be set.
 func (r *Reader) fillEntry(v statement.View, execution uuid.UUID, e *perdure.Entry) (err error) {
 	if e.Blob == nil {
 		return nil

@@ -40,9 +40,9 @@ func (r *Reader) Executions(ctx context.Context, org string, f store.ExecutionFi
 
 func (r *Reader) listRows() int { return cmp.Or(r.ListRows, store.ListRows) }
 
-// search finds executions with numbers lower than the parameter before, at most want of them. It
-// examines at most l.Rows candidates. The result next is the number of the last examined candidate;
-// it is 0 if there are no more.
+// search finds at most `want` executions with numbers less than `before`. It examines at most
+// l.Rows candidates. The result `next` is the number of the last examined candidate, or 0 if no
+// candidates are left.
 func (r *Reader) search(ctx context.Context, l *listing.Query, before int64, want int) (found []listing.ListedExecution, next int64, err error) {
 	s := &listing.Search{Query: l, Want: want, Before: before, Step: want, Left: l.Rows}
 	for len(s.Found) < want && s.Left > 0 {

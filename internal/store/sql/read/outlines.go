@@ -14,8 +14,8 @@ import (
 
 const (
 	outlineColumns = "SELECT x.id, x.input_blob, x.input, c.state_blob, c.state"
-	// outlinesOf is the rest of a query after a FROM clause that looks up the executions by their
-	// ids. If the ids were in a condition, SQLite would read all executions of the org.
+	// outlinesOf is the rest of a query whose FROM clause looks up the executions by their ids.
+	// With a condition on the ids instead, SQLite would read all executions of the org.
 	outlinesOf = " LEFT JOIN agent_checkpoint c ON c.agent_execution_id = x.id AND c.sequence = x.current_checkpoint_seq WHERE x.org_id = ?"
 )
 
@@ -59,8 +59,8 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 	return found, err
 }
 
-// fillOutline loads the contents that are stored in blobs. Few rows have a blob, because only an
-// input or a state over perdure.InlineLimit is in one.
+// fillOutline loads the contents that are stored in blobs. Few rows need this: only an input or a
+// state over perdure.InlineLimit is in a blob.
 func fillOutline(v statement.View, o *outlineRow, room *int64) error {
 	for _, c := range []struct {
 		id   *uuid.UUID

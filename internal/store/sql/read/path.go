@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// firstPiece is the number of entries that the first read of a path loads; later reads load
-	// more, up to lastPiece. Most callers want one page, and few want the whole path.
+	// firstPiece is the number of entries that the first read of a path loads. Later reads load
+	// more, up to lastPiece. Most callers want only one page.
 	firstPiece, lastPiece = 32, 512
 	// pathBytes is the approximate maximum number of content bytes that one read of a path loads.
 	pathBytes = 512 << 10
 )
 
-// entriesOfRange selects the entries of one segment whose depths are in a range. It needs INDEXED
-// BY: SQLite has no statistics here, and several indexes begin with the execution's id.
+// entriesOfRange selects the entries of one segment whose depths are in a range. Without INDEXED
+// BY, SQLite might use another index that begins with the execution's id.
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
-// route is the part of a path that a caller wants to read. It consists of ranges of segments,
-// followed by the entries in the field beside.
+// route is a list of entries to read, such as a part of a path. It consists of ranges of segments,
+// and of single entries after them.
 type route struct {
 	ranges []load.PathRange // in order from the root
-	// beside lists the entries that follow the ranges and are beside the path: see load.TreePlace.
-	// The last of them is the leaf. Usually there are none.
+	// beside lists the entries after the ranges, which are beside the path (see load.TreePlace). It
+	// is empty unless the leaf is such an entry; its last element is then the leaf.
 	beside []uuid.UUID
 }
 
@@ -55,8 +55,7 @@ func (w *route) skip(n int64) {
 	w.beside = w.beside[min(n, int64(len(w.beside))):]
 }
 
-// take returns the ranges of the first entries of the route, at most n entries, without removing
-// them.
+// take returns the ranges of the first n entries of the route, without removing these entries.
 func (w *route) take(n int64) (piece []load.PathRange) {
 	for _, r := range w.ranges {
 		if n <= 0 {
@@ -108,9 +107,8 @@ func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy 
 	}
 }
 
-// findRoute returns the route that ends with leaf. It begins behind the entry whose id is the
-// parameter after; if after is nil, it begins at the root. If newest is greater than 0, the route
-// contains only its last entries, at most newest of them.
+// findRoute returns the route that ends with leaf. It begins behind the entry `after`, or at the
+// root if `after` is nil. If newest > 0, the route contains only the last `newest` entries.
 func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {
@@ -155,7 +153,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	return way, nil
 }
 
-// limited returns the smaller of the two numbers newest and n. If newest is 0, it returns n.
+// limited returns the smaller one of `newest` and n, or n if `newest` is 0.
 func limited(newest, n int64) int64 {
 	if newest > 0 {
 		return min(newest, n)
@@ -167,9 +165,9 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place of the entry leaf. The leaf may be beside the path (see
-// load.TreePlace). Then findPlace returns the place of the leaf's nearest ancestor on the path
-// instead, and the result beside contains the ids of the entries from there down to the leaf.
+// findPlace returns the place of the leaf. If the leaf is beside the path (see load.TreePlace), it
+// returns the place of the nearest ancestor on the path, and the ids of the entries below that
+// ancestor, down to the leaf.
 func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {
 		p, parent, found, err := load.Place(v, execution, *at)
@@ -190,7 +188,7 @@ func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace,
 	return top, beside, nil
 }
 
-// piece loads the first entries of a route: at most n and at least one.
+// piece loads the first entries of a route, at most n and at least one of them.
 func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n int64, lazy bool) (entries []perdure.Entry, err error) {
 	if len(way.ranges) == 0 {
 		e, err := r.one(ctx, execution, way.beside[0], lazy)

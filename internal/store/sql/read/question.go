@@ -18,7 +18,7 @@ var (
 	newestFirst  = " AND number < ? ORDER BY number DESC LIMIT ?"
 	questionsOf  = statement.Read(questionList + "org_id = ? AND agent_execution_id = ? AND number > 0" + newestFirst)
 	questionsAll = statement.Read(questionList + "org_id = ?" + newestFirst)
-	// questionsOpen lists only open questions. These are few compared with all questions.
+	// questionsOpen lists only open questions.
 	questionsOpen = statement.Read(questionList + "org_id = ? AND status = 'open'" + newestFirst)
 	countOpen     = statement.Read("SELECT count(*) FROM (SELECT 1 FROM question WHERE org_id = ? AND status = 'open' LIMIT ?) AS found")
 )

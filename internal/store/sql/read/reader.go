@@ -1,5 +1,5 @@
-// Package read implements [store.Reader] for SQL databases. It also fills the index of the texts by
-// which executions are found.
+// Package read implements [store.Reader] for SQL databases. It also fills the text index, with
+// which lists search for executions.
 package read
 
 import (

@@ -14,8 +14,8 @@ import (
 
 var signalValue = statement.Read("SELECT signal_value FROM agent_signal WHERE agent_execution_id = ? AND id = ?")
 
-// loadValues loads the values of the first signals: up to about limit bytes, but at least one value.
-// It returns the signals whose values it has loaded.
+// loadValues loads the values of the first signals, about `limit` bytes in all, but at least one
+// value. It returns these signals.
 func loadValues(v statement.View, join joiner, execution uuid.UUID, signals []perdure.Signal, limit int64) ([]perdure.Signal, error) {
 	var bytes int64
 	for i := range signals {

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// EntriesOf reads any number of entries with one statement, and all contents in blobs with another
-// one.
+// EntriesOf reads all entries with one statement, and all contents in blobs with a second one.
+//
 
 func entriesByID(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT " + load.EntryColumns + ", b.length, b.sha256, b.held" +
@@ -33,7 +33,7 @@ type foundEntry struct {
 }
 
 // whole reports whether to load the content of the entry from its blob. The blob must be complete,
-// and its length in bytes must not exceed the parameter most.
+// and its length in bytes must not exceed `most`.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }

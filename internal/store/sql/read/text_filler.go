@@ -16,7 +16,7 @@ import (
 )
 
 // TextFiller indexes the texts of executions in the background, one block of execution numbers at a
-// time. So neither the start of an execution nor the upgrade of a store has to wait for the index.
+// time. So the start of an execution does not wait for the index.
 type TextFiller struct {
 	reader *Reader
 	do     func(context.Context, store.Command) ([]any, error)
@@ -30,11 +30,11 @@ func NewTextFiller(r *Reader, do func(context.Context, store.Command) ([]any, er
 }
 
 const (
-	// fillerShare is the ratio of the filler's pauses to its work: after one second of work, it
-	// pauses for fillerShare seconds.
+	// fillerShare determines the filler's pauses: after one second of work, it pauses for
+	// fillerShare seconds.
 	fillerShare = 24
-	// fillerPause is how long the filler waits before it starts to work, after it was woken. After
-	// an error it waits for [store.TextAge].
+	// fillerPause is the time between waking the filler and the beginning of its work. After an
+	// error, the filler waits for [store.TextAge].
 	fillerPause = time.Second
 )
 
@@ -79,8 +79,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block. The result filled reports whether there was a complete block. If the
-// result `later` is true, the next block will be complete within [store.TextAge].
+// Fill indexes the next block. The result `filled` reports whether it did. If `later` is true, the
+// block is not complete yet, but will be within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.Read(ctx, func(v statement.View) (err error) {
@@ -97,9 +97,9 @@ func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	return err == nil && !b.Stale, b.Stale, err
 }
 
-// readBlock reads the texts of the next block to index. The result b is nil if the block is not
-// complete yet. The result young reports that the block will become complete by the passage of time
-// alone.
+// readBlock reads the texts of the next block to index. The result `b` is nil if the block is not
+// complete yet. If `young` is true, it becomes complete without new executions, when enough time
+// has passed.
 func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, err error) {
 	b = &store.TextBlock{}
 	if _, err := v.One(listing.TextBlocks, nil, &b.Block); err != nil {
@@ -129,11 +129,10 @@ func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, er
 	return b, false, nil
 }
 
-// complete reports whether the execution numbers up to the parameter last are final: no new
-// execution can get one of them. For that, there must be an execution with a greater number. In a
-// store with concurrent transactions, that execution must also be older than store.TextAge, so that
-// all transactions with lower numbers have ended. The result young reports that only this age is
-// missing.
+// complete reports whether no new execution can get a number up to `last`. For that, there must be
+// an execution with a greater number. In a store with concurrent transactions, that execution must
+// also be older than store.TextAge, so that transactions with lower numbers have ended. The result
+// `young` reports that only this age is missing.
 func (r *Reader) complete(v statement.View, orgs []string, last int64) (whole, young bool, err error) {
 	for _, org := range orgs {
 		var created perdure.Time

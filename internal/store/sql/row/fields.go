@@ -9,29 +9,29 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Field declares one column of the rows that are values of type T: its name, its value and its
-// destination for scanning.
+// Field declares one column of rows of the type T: its name, its value and its destination for
+// scanning.
 type Field[T any] struct {
 	name  string
 	value func(x *T) (any, error)
 	scan  func(x *T) any // nil if the column is not read
 }
 
-// Unread returns the field of a column that is written, but not read together with the rows.
+// Unread returns a field that is like f, but is left out when rows are read.
 func (f Field[T]) Unread() Field[T] {
 	f.scan = nil
 	return f
 }
 
-// Rows declares a table whose rows are values of type T. Its fields are the table's columns, in
+// Rows declares a table whose rows are values of the type T. Its fields are the table's columns, in
 // order, without the columns of contents, which are loaded and written separately.
 type Rows[T any] struct {
 	Table
 	fields []Field[T]
 }
 
-// New declares the rows of a table. The parameter key is the number of columns of the primary key,
-// whose fields are the first ones. The parameter contents lists the columns of contents.
+// New declares the rows of a table. The first `key` fields are the columns of the primary key. The
+// parameter `contents` lists the columns of contents.
 func New[T any](name string, key int, fields []Field[T], contents ...string) Rows[T] {
 	r := Rows[T]{Table{Name: name, Key: key}, fields}
 	for _, f := range fields {
@@ -54,8 +54,8 @@ func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 // Values returns the values of the fields. The slice has capacity for the values of the contents.
 func (r *Rows[T]) Values(x *T) ([]any, error) { return r.ValuesWith(x, -1, nil) }
 
-// ValuesWith does the same as Values, but takes the value of one field from the parameter known:
-// that of the field with the index at. If at is -1, it computes all values.
+// ValuesWith returns the values of the fields, like Values. For the field with the index `at`, it
+// uses the value `known`; -1 stands for no field.
 func (r *Rows[T]) ValuesWith(x *T, at int, known any) ([]any, error) {
 	all := make([]any, len(r.fields), len(r.Columns))
 	for i := range r.fields {
@@ -80,8 +80,7 @@ func (r *Rows[T]) Write(v statement.View, query *statement.Statement, x *T) erro
 	return v.Write(query, values...)
 }
 
-// Scan appends the destinations of the fields to dest, for the columns of [Table.List]. The result
-// has capacity for some more destinations.
+// Scan appends the destinations of the fields to dest, for the columns of [Table.List].
 func (r *Rows[T]) Scan(dest []any, x *T) []any {
 	if dest == nil {
 		dest = make([]any, 0, len(r.fields)+8)
@@ -222,7 +221,7 @@ func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
 	return Field[T]{name, value, func(x *T) any { return column.JSONInto(at(x)) }}
 }
 
-// IsNil reports whether a pointer is nil. It can be the parameter none of JSON.
+// IsNil reports whether a pointer is nil. It can be the function `none` of JSON.
 func IsNil[V any](p **V) bool { return *p == nil }
 
 // Blob declares a column for the id of a blob. Scanning a row sets only the id of the reference.

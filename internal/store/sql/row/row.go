@@ -1,5 +1,5 @@
 // Package row declares tables. A declaration lists the columns of a table once, with their values
-// and scan destinations. The statements that write rows follow from the declaration.
+// and scan destinations. The statements that write rows are derived from it.
 package row
 
 import (
@@ -23,12 +23,11 @@ type Table struct {
 	// and of unread fields.
 	read []string
 	// Sets are groups of columns that an update writes together, even if only some of them have
-	// changed. So updates of different commands use the same statement, which helps a store that
-	// writes many rows with one statement. An update uses the first set that contains all changed
-	// columns.
+	// changed. More updates then have the same statement, so that a store can run them as one
+	// statement for many rows. An update uses the first set that contains all changed columns.
 	Sets []set
-	// insertion is the statement that inserts a row. updates caches the statements that update some
-	// columns.
+	// insertion is the statement that inserts a row. updates caches the statements that update
+	// rows.
 	insertion *statement.Statement
 	updates   *updates
 }
@@ -40,7 +39,7 @@ type set struct {
 	has    []bool // by index in the table's columns: whether the set has that column
 }
 
-// written returns the table, with the statements for writing single rows and with these groups of
+// written returns the table with the statements for writing single rows, and with these groups of
 // columns as its Sets.
 func (t Table) written(sets ...[]string) Table {
 	t.insertion, t.updates = statement.Declare(t.InsertStatement()), &updates{}
@@ -89,10 +88,10 @@ func (t Table) Insert(v statement.View, values []any) error {
 	return v.Write(t.insertion, values...)
 }
 
-// Update writes the columns that differ between two versions of a row. If a set contains these
-// columns, it writes the columns of the first such set. Other columns are not written, so their
-// indexes are not touched. The values in before have no contents. In after, contents that keep their
-// stored value are Unchanged.
+// Update writes the columns that differ between two versions of a row, or all columns of the first
+// of t.Sets that contains them. Other columns are not written, so their indexes are not touched.
+// The slice `before` has no contents. In `after`, the value Unchanged stands for a content that
+// remains.
 func (t Table) Update(v statement.View, before, after []any) error {
 	differ := make([]int, 0, 16)
 	for i := t.Key; i < len(t.Columns); i++ {
@@ -123,16 +122,14 @@ func (t Table) Update(v statement.View, before, after []any) error {
 	return v.Write(query, append(args, after[:t.Key]...)...)
 }
 
-// updates caches, for one table, the statements that update some of its columns. The key is a bit
-// mask of the columns. In practice there are few such statements. A new map replaces the old one
-// instead of modifying it, so that readers need no lock.
+// updates caches the statements that update some columns of a table; the key is a bit mask of the
+// columns. The map is never modified but replaced by a new one, so that readers need no lock.
 type updates struct {
 	known atomic.Pointer[map[uint64]*statement.Statement]
 	grow  sync.Mutex
 }
 
-// updateOf returns the statement that updates these columns. It calls updateStatement only the first
-// time, and then uses the cache.
+// updateOf returns the statement that updates these columns, from the cache if possible.
 func (t Table) updateOf(columns []int) *statement.Statement {
 	if len(t.Columns) > 64 {
 		return t.updateStatement(columns) // there are more columns than the bit mask has bits
@@ -168,14 +165,14 @@ func (t Table) updateStatement(columns []int) *statement.Statement {
 	return statement.NewUpdate(t.Name, set, where)
 }
 
-// UpsertStatement returns a statement that inserts a row. If the row exists, it replaces all columns
-// except the primary key and the columns in kept.
+// UpsertStatement returns a statement that inserts a row, or replaces all columns of an existing
+// row except the primary key and the columns in `kept`.
 func (t Table) UpsertStatement(kept ...string) *statement.Statement {
 	return t.InsertStatement(statement.Replacing(strings.Join(t.Columns[:t.Key], ", "), t.Replaced(kept...)))
 }
 
-// Replaced returns the assignments for an insert that replaces an existing row. They set all columns
-// except the primary key and the columns in kept.
+// Replaced returns the assignments with which an insert replaces an existing row. They set all
+// columns except the primary key and the columns in `kept`.
 func (t Table) Replaced(kept ...string) string {
 	sets := make([]string, 0, len(t.Columns))
 	for _, column := range t.Columns[t.Key:] {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Table is a table as the database declares it. Code that processes all stored data reads the list
-// of tables from the database, so that it cannot miss one.
+// Table is a table as the database declares it. Code that processes all stored data reads the
+// tables from the database, so that it cannot miss one.
 type Table struct {
 	Name string
 	// Columns are in alphabetical order.
@@ -23,7 +23,6 @@ type Table struct {
 }
 
 // difference lists the names that are in a but not in b, each with the text `what` before it.
-// Developers who fix the migrations read the result.
 func difference(what string, a, b []string) []string {
 	var told []string
 	for _, name := range a {

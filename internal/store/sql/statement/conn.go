@@ -14,19 +14,19 @@ type Conn interface {
 	Exec(ctx context.Context, query *Statement, args ...any) (int64, error)
 	// Write runs a statement like Exec, for callers that do not need the number of rows. The
 	// statement may be deferred until the next call that returns a result, or until the end of the
-	// transaction. That call, or the commit, then returns the error of the deferred statement.
+	// transaction. An error of the statement is then returned by that call or by the commit.
 	Write(ctx context.Context, query *Statement, args ...any) error
-	// Each calls scan for every row of the result. The parameter row of scan is the row's Scan
-	// function. The statement may also be an INSERT with RETURNING. If scan returns an error, Each
-	// stops and returns that error; for ErrStop, it returns nil.
+	// Each calls `scan` for every row of the result. The function `row`, which `scan` gets, reads
+	// the columns of the row. The statement may be a query, or an INSERT with RETURNING. If `scan`
+	// returns an error, Each stops and returns the error; for ErrStop, it returns nil.
 	Each(ctx context.Context, query *Statement, args []any, scan func(row func(dest ...any) error) error) error
-	// Together runs functions that do not depend on each other, each with its own Conn. They run
-	// one after the other or concurrently. Together returns the first error. The first statements
-	// of the functions run one after the other, in the order of the functions. So each of them sees
-	// everything that was committed before the previous one acquired its locks.
+	// Together runs functions that do not depend on each other, each with its own Conn, one after
+	// the other or concurrently. It returns the first error. The first statements of the functions
+	// run in the order of the functions, so each of them sees everything that was committed before
+	// the previous one acquired its locks.
 	Together(fs ...func(c Conn) error) error
 	// Apart runs pieces, which are several decisions of one command. Like Together, it may run them
-	// concurrently. A lock that one piece has acquired blocks the other pieces. Pieces with the
+	// concurrently. A piece waits for the locks that another piece has acquired. Pieces with the
 	// same name run one after the other, in order. Apart must be the last call of a command.
 	Apart(pieces ...Piece) error
 
@@ -36,8 +36,7 @@ type Conn interface {
 	// command should then be retried.
 	Hold(ctx context.Context, names ...string) error
 	// Share acquires the locks with these names in shared mode: several transactions can share a
-	// lock, but meanwhile none can acquire it with Hold. Apart from that, Share does the same as
-	// Hold.
+	// lock, but none can acquire it with Hold meanwhile. Otherwise Share is like Hold.
 	Share(ctx context.Context, names ...string) error
 }
 
@@ -70,7 +69,7 @@ func (v View) Write(query *Statement, args ...any) error {
 	return v.Conn.Write(v.Context, query, args...)
 }
 
-// Each calls scan for each row: see [Conn].
+// Each calls `scan` for each row: see [Conn].
 func (v View) Each(query *Statement, args []any, scan func(row func(dest ...any) error) error) error {
 	return v.Conn.Each(v.Context, query, args, scan)
 }
@@ -115,7 +114,7 @@ func (v View) Together(fs ...func(v View) error) error {
 	return v.Conn.Together(apart...)
 }
 
-// ForEach calls the function read for each item. The calls are made with Together, so they may run
+// ForEach calls `read` for each item. The calls are made with Together, so they may run
 // concurrently.
 func ForEach[T any](v View, items []T, read func(v View, item T) error) error {
 	if len(items) == 0 {

@@ -10,9 +10,10 @@ import (
 // Dialect contains the statements, and parts of statements, that differ between the SQL dialects of
 // the stores.
 type Dialect struct {
-	// Due contains the statements for picks by time; the key is the kind of pick. ?1 is an org or ""
-	// for all orgs, ?2 the current time in milliseconds, ?3 the maximum number of candidates. Each
-	// row of a result contains the id of an execution, and the id of a task or NULL.
+	// Due contains the statements for picks by time; the key is the kind of pick. ?1 is an org, or
+	// "" for all orgs; ?2 is the current time in milliseconds, and ?3 the maximum number of
+	// candidates. Each row of a result contains the id of an execution, and the id of a task or
+	// NULL.
 	Due map[store.PickKind]*Statement
 	// FirstLease and FirstTaskLease continue the text of a SELECT after the keyword SELECT. They
 	// select one column: the earliest end of a lease on an execution, or on a task.
@@ -28,39 +29,38 @@ type Dialect struct {
 	// SkipLocked is the last clause of the statements for picks. It makes them skip rows that other
 	// transactions have locked.
 	SkipLocked string
-	// TheseExecutions returns a FROM clause for the executions with these ids. The clause gives
-	// them the alias x. The result arg is the value of the clause's only parameter.
+	// TheseExecutions returns a FROM clause for the executions with these ids, whose alias is x.
+	// The result `arg` is the value of the clause's only parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
 	// Moved selects the ids that the method Moved of [store.ClaimReader] returns. ?1 is the org;
-	// Standings returns the other parameters.
+	// Standings returns the arguments for the other parameters.
 	Moved     *Statement
 	Standings func(all []store.Standing) (args []any, err error)
-	// AmongIDs returns a FROM item with those rows of a table whose agent_execution_id is ?1 and
-	// whose id is in the list ?2, which the function IDs creates. Each row is looked up by its key,
-	// so the cost does not depend on how many rows the execution has.
+	// AmongIDs returns a FROM item with the rows of a table whose agent_execution_id is ?1 and
+	// whose id is in the list ?2, an argument that the function IDs creates. Each row is looked up
+	// by its key, so the cost does not depend on how many rows the execution has.
 	AmongIDs func(table, alias string) string
 	IDs      func(ids []uuid.UUID) (list any, err error)
-	// AmongNumbers returns a FROM item with those rows of a table whose column owner is ?1 and whose
-	// number is in the list ?2, which the function Numbers creates. Each row is looked up by its
-	// key.
+	// AmongNumbers returns a FROM item with the rows of a table whose column `owner` is ?1 and
+	// whose number is in the list ?2, an argument that the function Numbers creates. Each row is
+	// looked up by its key.
 	AmongNumbers func(table, alias, owner string) string
 	Numbers      func(numbers []int64) (list any, err error)
-	// KindAmong returns a condition on an execution x, with the condition's parameter. The
-	// condition holds if the list kinds contains the kind of x.
+	// KindAmong returns the condition that the kind of the execution x is one of these kinds, and
+	// the condition's argument.
 	KindAmong func(kinds []string) (condition string, arg any)
-	// MetadataMember returns a condition on an execution x, with the condition's parameters. The
-	// condition holds if the metadata of x has a top-level member with that key and that value,
-	// compared as text.
+	// MetadataMember returns the condition that the metadata of the execution x has a top-level
+	// member with that key and that value, compared as text. It also returns the condition's
+	// arguments.
 	MetadataMember func(key, value string) (condition string, args []any)
-	// QueryMatch returns a condition on an execution x, with the condition's parameters. The
-	// condition holds if the id, the kind or the start of the input of x contains a text. The start
-	// of the input is its first store.QueryBytes; it is not searched if x is LOCAL. The caller
-	// passes the text in three forms, all in lower case: plain, escaped as JSON, and as part of an
-	// id.
+	// QueryMatch returns the condition that the id, the kind or the start of the input of the
+	// execution x contains a text, and the condition's arguments. The start of the input is its
+	// first store.QueryBytes; the input of a LOCAL execution is not searched. The parameters are
+	// the text in lower case in three forms: plain, escaped as JSON, and as part of an id.
 	QueryMatch func(plain, escaped, id string) (condition string, args []any)
-	// Sets reports whether updates use the field Sets of row.Table: if one column of a set changes,
-	// all columns of the set are written. Then more rows have the same written columns, so that one
-	// statement can write them together.
+	// Sets reports whether updates use row.Table.Sets: if one column of a set changes, all columns
+	// of the set are written. More rows then have the same written columns and can be written with
+	// one statement.
 	Sets bool
 	// RecordsBySeq reports whether the database has an index of records by seq.
 	RecordsBySeq bool

@@ -1,6 +1,6 @@
-// Package statement declares the SQL statements that the stores share. A declaration says whether
-// and how a statement runs for many rows of parameters. The package also declares the interface of
-// connections that run statements in a transaction, and the SQL dialects of the databases.
+// Package statement declares the SQL statements that the stores share, the interface of connections
+// that run them in a transaction, and the SQL dialects of the databases. A declaration says whether
+// and how a statement runs for many rows of parameters.
 package statement
 
 import (
@@ -34,8 +34,8 @@ const (
 	KindDelete                 // deletes the rows that equal the parameters in some columns
 )
 
-// Group declares how a statement runs for many rows of parameters. The parameters of an insert are
-// the values of Columns, in order. The parameters of another statement are those of Set, then those
+// Group declares how a statement runs for many rows of parameters. A row of parameters contains,
+// for an insert, the values of Columns; for other statements, the parameters of Set and then those
 // of Where.
 type Group struct {
 	Kind  Kind
@@ -69,8 +69,8 @@ type Term struct {
 // Param reports whether the term has a parameter.
 func (t Term) Param() bool { return t.Rest == "" }
 
-// SQL returns the SQL text of the term. In that text, `value` stands in place of the term's
-// parameter, and `prefix` stands before the name of the column.
+// SQL returns the SQL text of the term. The text `value` replaces the term's parameter, and
+// `prefix` is written before the name of the column.
 func (t Term) SQL(prefix, value string) string {
 	switch {
 	case !t.Param():
@@ -105,7 +105,7 @@ func (ts Terms) Params(list string) Terms { return append(ts, Columns(list)...) 
 // Plus appends an assignment that sets the column to the sum of its old value and the parameter.
 func (ts Terms) Plus(column string) Terms { return append(ts, Term{Column: column, Adds: true}) }
 
-// Fixed appends a term without a parameter: the column followed by the text rest.
+// Fixed appends a term without a parameter: the column followed by the text `rest`.
 func (ts Terms) Fixed(column, rest string) Terms { return append(ts, Term{Column: column, Rest: rest}) }
 
 // declared contains the statements that are declared as package variables, in all packages.
@@ -179,7 +179,7 @@ func IgnoringOn(list string) func(*Group) {
 }
 
 // Replacing is an option of an insert. If a row with the same values in the key columns exists, the
-// insert changes that row by the assignments, which have no parameters.
+// insert changes that row as the assignments say. They must not have parameters.
 func Replacing(key, assignments string) func(*Group) {
 	return func(g *Group) {
 		g.ConflictKey = strings.Split(key, ", ")

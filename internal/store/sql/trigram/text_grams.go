@@ -31,14 +31,15 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// The index covers the texts by which executions are found, in blocks of execution numbers. For each
-// block, it lists which executions have which trigrams. The trigrams of a block are distributed over
-// parts, and each part is one row. So a block is written with few rows, and a search for one trigram
-// in many blocks reads a range of rows of one part.
+// The index covers the texts by which executions are found, in blocks of execution numbers. For
+// each block, it lists which executions have which trigrams. The trigrams of a block are
+// distributed over parts, and each part is one row. A block thus has few rows, and a search for one
+// trigram reads one part of many blocks, which is a range of rows.
+//
 
 const (
-	// TextBlock is the number of execution numbers in a block. One byte is therefore enough for the
-	// place of an execution in its block.
+	// TextBlock is the number of execution numbers in a block. The place of an execution in its
+	// block therefore fits into one byte.
 	TextBlock = 256
 	// TextParts is the number of parts into which a block is divided. It is the maximum number of
 	// rows of a block, because empty parts have no row.
@@ -48,7 +49,8 @@ const (
 // gram is a trigram: a sequence of three bytes.
 type gram uint32
 
-// Part returns the number of the part that contains a trigram. Trigrams are distributed evenly.
+// Part returns the number of the part that contains a trigram. The parts get about equally many
+// trigrams.
 func (g gram) Part() int { return int(uint32(g) * 2654435761 >> (32 - 7)) }
 
 // AddGrams appends the trigrams of a text in lower case.
@@ -92,8 +94,9 @@ func lowerBytes(text []byte) string {
 }
 
 // A part of a block is a sorted list of trigrams. Each trigram is encoded as its three bytes, one
-// byte with the number of its places minus one, and one byte for each place. The places are those of
-// the executions whose texts contain the trigram.
+// byte with the number of its places minus one, and one byte for each place. A place is the number,
+// within the block, of an execution whose texts contain the trigram.
+//
 
 // IndexTexts returns the parts of the index of a block whose executions have these texts. A part
 // without trigrams is nil.
@@ -149,8 +152,8 @@ func PlacesOf(part []byte, g gram) (found []byte) {
 	return found
 }
 
-// Thinned returns a part without the places for which stay is false. The result fewer reports
-// whether any place was removed.
+// Thinned returns a part with only those places for which `stay` is true. The result `fewer`
+// reports whether any place was removed.
 func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	left = make([]byte, 0, len(part))
 	entries(part, func(_ gram, whole, places []byte) bool {
@@ -173,8 +176,8 @@ func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	return left, fewer
 }
 
-// Needle contains some trigrams of a text that is searched for, the rarest first. A text that lacks
-// one of them cannot match.
+// Needle contains some trigrams of a text that is searched for, the rarest first. A text without
+// one of them cannot contain that text.
 type Needle []gram
 
 // maxGrams is the maximum number of trigrams of a needle. More trigrams would exclude few further
@@ -193,8 +196,7 @@ func needleOf(text string) Needle {
 // often contains bytes that are common in texts, the most common first.
 const often = " etaoinsrhldcumfpgwybvk\"\\0123456789xjqz"
 
-// rarity returns an estimate of how rare the trigram is in texts. A greater number means that it is
-// rarer.
+// rarity returns an estimate of how rare the trigram is in texts; the greater, the rarer.
 func (g gram) rarity() (sum int) {
 	for _, c := range []byte{byte(g >> 16), byte(g >> 8), byte(g)} {
 		at := strings.IndexByte(often, c)
@@ -206,9 +208,9 @@ func (g gram) rarity() (sum int) {
 	return sum
 }
 
-// NeedlesOf returns the needles of a query, one for each form of it: plain, escaped as JSON, and as
-// digits of an id. An execution may match if it has all trigrams of one needle. NeedlesOf returns
-// nil if a form is too short for the index.
+// NeedlesOf returns a needle for each form of a query: plain, escaped as JSON, and as digits of an
+// id. An execution may match the query only if it has all trigrams of one of these needles.
+// NeedlesOf returns nil if a form is too short for the index.
 func NeedlesOf(query string) []Needle {
 	plain, escaped := QueryTexts(query)
 	texts := []string{plain}

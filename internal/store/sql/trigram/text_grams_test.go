@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestPartsHaveWhatTextsHave checks the index of a block of texts. It must contain the trigrams of
-// each text, and removing one text must not affect the others.
+// TestPartsHaveWhatTextsHave checks that the index of a block of texts contains the trigrams of
+// each text, and that removing one text does not affect the others.
 func TestPartsHaveWhatTextsHave(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	var texts []FoundBy
@@ -69,8 +69,8 @@ func TestPartsHaveWhatTextsHave(t *testing.T) {
 	}
 }
 
-// TestNeedlesAreOfTheirText checks the trigrams for which a search looks (the needle). They must all
-// be in the searched text. So every text that contains the searched text contains them, too.
+// TestNeedlesAreOfTheirText checks that all trigrams of a needle are in the text that is searched
+// for.
 func TestNeedlesAreOfTheirText(t *testing.T) {
 	for query, want := range map[string]int{"": -1, "ab": -1, "abc": 1, "Say \"Grüße\"": 2, "0199-aaaa": 2, "e-mail": 1, "a-b": -1} {
 		got := NeedlesOf(query)

@@ -10,31 +10,30 @@ import (
 
 const (
 	// aside is how far the machine's clock must be ahead of the store's time to count as set
-	// forward. If it stays ahead for adoptAfter, the store adopts the machine's clock. Smaller
-	// differences are corrected gradually.
+	// forward. If it stays that far ahead for adoptAfter, the store adopts the machine's clock.
+	// Smaller differences are corrected gradually.
 	aside = time.Second
-	// adoptAfter is how long the machine's clock must be ahead by more than the constant aside
-	// before the store adopts that clock.
+	// adoptAfter is how long the machine's clock must be ahead by more than `aside` before the
+	// store adopts that clock.
 	adoptAfter = 10 * time.Minute
 	// catchUp and waitFor limit how fast the store's time is corrected. In an elapsed time t, the
 	// correction is at most t/catchUp forward and t/waitFor back. A correction forward makes a lease
 	// of 15 s at most 7.5 ms shorter. A correction back makes the lease longer, which is harmless.
 	catchUp = 2000
 	waitFor = 10
-	// sleepUnit is the shortest sleep of the machine that counts, because shorter ones cannot be
-	// told from measurement noise. It is also the minimum interval between two checks for sleep.
+	// sleepUnit is the shortest sleep of the machine that counts, because shorter ones could be
+	// measurement noise. It is also the minimum interval between two checks for sleep.
 	sleepUnit = 10 * time.Millisecond
 )
 
-// Steady is the store's time. It starts with the time of the machine's clock when the store is
-// opened, and advances with the elapsed time, including the time that the machine sleeps. So
-// setting the machine's clock neither ends leases, limits or timers early nor delays them. But the
-// store's time slowly follows the machine's clock. If the machine's clock is set forward and stays
-// ahead, the store adopts it. If the machine's clock is set back, the store's time advances more
-// slowly until both are equal, because the store's time must never go back. See decision 37.
+// Steady is the store's time. It starts with the time of the machine's clock and advances with the
+// elapsed time, including the machine's sleep. So setting the machine's clock neither ends leases,
+// limits or timers early nor delays them. But the store's time slowly follows the machine's clock.
+// If that clock is set forward and stays ahead, the store adopts it. If it is set back, the store's
+// time advances more slowly until both are equal, because the store's time must never go back. See
+// decision 37.
 type Steady struct {
-	// read returns the time of the machine's clock, and that of a monotonic clock, which nobody can
-	// set.
+	// read returns the time of the machine's clock, and the time of a monotonic clock.
 	read func() (wall time.Time, passed time.Duration)
 	// slept returns how long the machine has slept since boot.
 	slept  func() time.Duration
@@ -49,8 +48,8 @@ type Steady struct {
 	ahead     time.Duration // for how long the machine's clock has been ahead by more than aside
 }
 
-// New returns a clock that starts with the current time of this machine's clock. The clock logs each
-// time that it adopts a machine's clock that was set forward.
+// New returns a clock that starts with the current time of this machine's clock. It logs when it
+// adopts the machine's clock.
 func New(logger *slog.Logger) *Steady { return newSteady(machine(), slept(), logger) }
 
 func newSteady(read func() (time.Time, time.Duration), slept func() time.Duration, logger *slog.Logger) *Steady {
@@ -89,9 +88,8 @@ func (c *Steady) Now() time.Time {
 	return c.time
 }
 
-// settle moves the store's time towards the machine's clock. The parameter off is how far the
-// machine's clock is ahead of the store's time. The parameter passed is the time elapsed since the
-// last call.
+// settle moves the store's time towards the machine's clock, which is ahead by `off`. The parameter
+// `passed` is the time elapsed since the last call.
 func (c *Steady) settle(off, passed time.Duration) {
 	if off <= aside {
 		c.ahead = 0

@@ -23,8 +23,8 @@ func newWallClock(t *testing.T) *wallClock {
 	return w
 }
 
-// pass lets the time d pass in steps of a second. It returns how far the store's clock has advanced.
-// If that clock goes back, it fails the test.
+// pass lets the time d pass in steps of a second, and returns how far the store's clock has
+// advanced. If the store's clock goes back, it fails the test.
 func (w *wallClock) pass(d time.Duration) time.Duration {
 	w.Helper()
 	began := w.last
@@ -44,9 +44,10 @@ func (w *wallClock) pass(d time.Duration) time.Duration {
 // off returns how far the machine's clock is ahead of the store's clock.
 func (w *wallClock) off() time.Duration { return w.wall.Sub(w.c.Now()) }
 
-// TestSettingTheClockMovesNoTime checks that setting the machine's clock, by different amounts, does
-// not change the store's time at once. The store's next minute may be at most 1/2000 longer or 1/10
-// shorter. If the clock was set back, both clocks must agree within an hour.
+// TestSettingTheClockMovesNoTime checks that setting the machine's clock, by different amounts,
+// does not change the store's time at once. In the next minute, the store's clock may be faster by
+// at most 1/2000 or slower by at most 1/10. If the clock was set back, both clocks must agree
+// within an hour.
 func TestSettingTheClockMovesNoTime(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 900 * time.Millisecond, -24 * 365 * time.Hour, 100 * time.Millisecond} {
 		w := newWallClock(t)
@@ -68,8 +69,8 @@ func TestSettingTheClockMovesNoTime(t *testing.T) {
 }
 
 // TestAClockThatStaysAsItWasSetIsAdopted checks when the store's time equals the machine's clock
-// again after that clock was set. That takes about ten minutes after a change by an hour forward or
-// by a minute back. It takes 17 minutes after a change by 500 ms forward.
+// again: about 10 minutes after that clock was set forward by an hour or back by a minute, and 17
+// minutes after it was set forward by 500 ms.
 func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
 	for by, after := range map[time.Duration]time.Duration{
 		time.Hour: adoptAfter, -time.Minute: 10 * time.Minute, 500 * time.Millisecond: 17 * time.Minute,

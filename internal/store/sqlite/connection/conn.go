@@ -1,6 +1,6 @@
-// Package connection calls SQLite through SQLite's own interface. It contains connections, their
-// compiled statements, and the pool of reading connections. It also determines how the write-ahead
-// log is written and synced.
+// Package connection calls SQLite through its C interface. It contains connections, their compiled
+// statements and the pool of reading connections, and determines how the write-ahead log is written
+// and synced.
 package connection
 
 import (
@@ -64,7 +64,7 @@ func Open(ctx context.Context, path string, mode Access, pragmas ...string) (*Co
 	return c, nil
 }
 
-// once compiles and runs a statement. The compiled statement is not cached.
+// once compiles and runs a statement without caching the compiled statement.
 func (c *Conn) once(ctx context.Context, query string) error {
 	_, err := View{Conn: c, ctx: ctx}.Run(query)
 	if s := c.stmts[query]; s != nil {
@@ -87,8 +87,8 @@ func (c *Conn) forget() {
 	clear(c.stmts)
 }
 
-// prepared returns a compiled statement that is not running. It returns the cached one if that is
-// free. Otherwise it compiles another one, which is not cached.
+// prepared returns a compiled statement that is not running: the cached one, or a new one that is
+// not cached if the cached one is running.
 func (c *Conn) prepared(query string) (*stmt, error) {
 	known := c.stmts[query]
 	if known != nil && !known.running {
@@ -126,7 +126,7 @@ func (c *Conn) forgetIdle() {
 	}
 }
 
-// watch interrupts the connection's statements when ctx ends. Calling release ends the watch.
+// watch interrupts the connection's statements when ctx ends. The returned function ends the watch.
 func (c *Conn) watch(ctx context.Context) (release func()) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -161,8 +161,8 @@ func (c *Conn) Snapshot(ctx context.Context, f func(v View) error) error {
 	return err
 }
 
-// Cost is how often a statement has run, and how many steps of SQLite's virtual machine all runs
-// have taken.
+// Cost is how often a statement has run, and how many steps of SQLite's virtual machine it has
+// taken in all.
 type Cost struct{ Runs, Steps int }
 
 // Costs returns the costs of the connection's compiled statements, by text.
@@ -181,11 +181,11 @@ func (c *Conn) Costs() map[string]Cost {
 type View struct {
 	*Conn
 	ctx context.Context
-	// watched reports that the end of the caller's context interrupts the connection anyway, so the
-	// view need not watch the context.
+	// watched reports that the connection is already interrupted when the context ends, so the view
+	// need not watch the context.
 	watched bool
-	// now reports that the view belongs to the goroutine that runs the deferred writes. So its
-	// statements must not wait for the end of the deferred writes.
+	// now reports that the view belongs to the goroutine that executes the deferred writes. Its
+	// statements must not wait for these writes.
 	now bool
 }
 
@@ -269,9 +269,9 @@ func (v View) One(query string, args []any, dest ...any) (found bool, err error)
 	return found && err == nil, err
 }
 
-// Rows calls scan for every row of the result. The parameter row of scan is the row's Scan function.
-// If scan returns an error, Rows stops and returns that error; for statement.ErrStop, it returns
-// nil.
+// Rows calls `scan` for every row of the result. The function `row`, which `scan` gets, reads the
+// columns of the row. If `scan` returns an error, Rows stops and returns the error; for
+// statement.ErrStop, it returns nil.
 func (v View) Rows(query string, args []any, scan func(row func(dest ...any) error) error) error {
 	s, err := v.begin(query, args)
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// dataSync describes how the write-ahead log is synced after its first sync; the first sync also
-// makes the name of the log file durable. This build of SQLite's library does not use fdatasync.
-// With fsync, a journaling file system writes a journal transaction for the file's times at each
-// commit. After a power failure, SQLite needs only the written data and the length of the file, and
-// fdatasync makes both durable. POSIX requires that for everything that a later read of the data
-// needs, and Linux's fdatasync(2) names the length as an example. SQLite itself uses fdatasync if
-// its build finds that call. The zero value uses fsync.
+// dataSync describes how the write-ahead log is synced after its first sync, which uses fsync and
+// also makes the name of the log file durable. Later syncs may use fdatasync, which makes the data
+// and the length of the file durable; SQLite needs no more after a power failure. With fsync, a
+// journaling file system writes a journal transaction for the file's times at each commit. SQLite
+// itself uses fdatasync if its build finds that call, but this build of SQLite's library does not.
+// The zero value uses fsync.
 type dataSync struct {
 	enough bool // syncing only the data and the length is sufficient
 	system bool // the file belongs to the system's VFS, without a layer between SQLite and the system

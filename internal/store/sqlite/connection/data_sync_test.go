@@ -33,9 +33,9 @@ func countSyncs(t *testing.T, c *Conn) *gathered {
 	return g
 }
 
-// TestTheLogsDataIsSynced checks that commits call the sync method of the VFS, which also makes the
-// log's name durable, until it succeeds once. Later commits must sync only the data, if the system
-// can do that.
+// TestTheLogsDataIsSynced checks that commits call the sync method of the VFS until it has
+// succeeded once; it also makes the log's name durable. Later commits must sync only the data, if
+// the system can do that.
 func TestTheLogsDataIsSynced(t *testing.T) {
 	path, v := writer(t)
 	g := countSyncs(t, v.Conn)

@@ -9,8 +9,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// coded is an error of SQLite, from this package or from database/sql. Code returns SQLite's
-// extended result code.
+// coded is an error of SQLite, from this package or from database/sql. The method Code returns
+// SQLite's extended result code.
 type coded interface {
 	error
 	Code() int
@@ -79,12 +79,12 @@ func isUnique(err error) bool {
 	return false
 }
 
-// The processes that have a database open share memory, which is a file. sharedPiece is the number
-// of bytes by which SQLite extends that file.
+// sharedPiece is the number of bytes by which SQLite extends the file of the memory that the
+// processes with an open database share.
 const sharedPiece = 32 << 10
 
-// FullStart checks whether SQLite has found no disk space for its file of shared memory. In this
-// case, it returns an error that says that the disk is full. It returns other errors unchanged.
+// FullStart returns an error that says that the disk is full, if SQLite has found no disk space for
+// its file of shared memory. It returns other errors unchanged.
 func FullStart(err error) error {
 	var failure coded
 	if errors.As(err, &failure) && (IsFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {

@@ -8,9 +8,9 @@ import (
 )
 
 // gathered is a layer between SQLite and the write-ahead log of the writing connection. SQLite
-// writes each page with two system calls. This layer collects the writes in memory, and writes many
-// of them with one call. It does so when its memory is full, and before any other operation on the
-// file. So all data is written before a sync, and a commit is reported only after its sync
+// writes each page with two system calls. This layer collects the writes in memory and writes many
+// of them with one call: when its memory is full, and before any other operation on the file. So
+// all data is written before a sync, and a commit is reported only after its sync
 // (synchronous=FULL). The struct is in SQLite's memory. The functions below are the methods with
 // which SQLite calls the layer.
 type gathered struct {
@@ -30,10 +30,10 @@ type gathered struct {
 const (
 	// gatherRoom is the size of the buffer for collected writes: 31 pages with their frame headers.
 	gatherRoom = 128 << 10
-	// logAhead is the number of bytes by which the log file is extended when it must grow. If a file
-	// has grown, its length must be synced, too, and that sync costs a third more than a sync of
-	// overwritten data. When SQLite reads the log, it does not mistake zeros after the last commit
-	// for a frame. aheadPiece is the size of one write of zeros; it is less than 128 KiB.
+	// logAhead is the number of bytes by which the log file is extended when it must grow. A sync
+	// after the file has grown costs a third more than a sync of overwritten data, because the
+	// length must be synced, too. The zeros after the last commit do no harm: SQLite does not take
+	// them for a frame. aheadPiece is the size of one write of zeros; it is less than 128 KiB.
 	logAhead, aheadPiece = 240 << 10, 120 << 10
 )
 
@@ -116,8 +116,8 @@ func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	return code
 }
 
-// grown must be called after a write that has made the file longer, up to the offset `to`. If
-// g.short is set, it only updates g.end. Otherwise it calls lengthen, which also writes zeros ahead.
+// grown must be called after a write that has made the file longer, up to the offset `to`. Unless
+// g.short is set, it extends the file further with zeros. It updates g.end.
 func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	if g.short {
 		g.end = to
@@ -133,9 +133,9 @@ func (n *native) GoAhead(ahead bool) {
 	}
 }
 
-// lengthen extends the log file ahead of writes. If the file is not longer than the offset `to`, it
-// writes at least logAhead zero bytes from there. It also sets g.end. A failed write, for example on
-// a full disk, is ignored, and the file is then not extended further.
+// lengthen extends the log file ahead of writes: if the file is not longer than the offset `to`, it
+// writes zeros from the end of the file up to at least logAhead bytes behind `to`. It also sets
+// g.end. If a write fails, for example on a full disk, it stops without an error.
 func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	place := uintptr(unsafe.Pointer(&g.size)) // in SQLite's memory, like all of g
 	if called[placeMethod](g.real().FxFileSize)(tls, file, place) != lib.SQLITE_OK {
@@ -151,16 +151,16 @@ func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	}
 }
 
-// ForgetGathered drops the collected writes of a transaction that will be rolled back. If they were
-// written later, they would need space and time, and could fail an unrelated transaction. The data
-// of earlier commits is not affected, because their syncs have written it.
+// ForgetGathered drops the collected writes of a transaction that will be rolled back. Written
+// later, they would need space and time, and could fail another transaction. The data of earlier
+// commits is already written.
 func (n *native) ForgetGathered() {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).n = 0
 	}
 }
 
-// gaveUp drops the collected writes. SQLite calls gaveUp after each rollback, also after one that
+// gaveUp drops the collected writes. SQLite calls it after each rollback, also after one that
 // SQLite has started itself.
 func gaveUp(_ *libc.TLS, gathering uintptr) { (*gathered)(at(gathering)).n = 0 }
 

@@ -67,8 +67,8 @@ func must(t *testing.T, v View, query string, args ...any) {
 
 const fill = "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT randomblob(3000) FROM n"
 
-// TestPagesOfACommitAreWrittenTogether checks that a call writes at least 20 pages of a large
-// commit on average.
+// TestPagesOfACommitAreWrittenTogether checks that a large commit writes at least 20 pages per
+// system call on average.
 func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
 	_, v := writer(t)
 	counting(t, v.Conn)
@@ -96,7 +96,7 @@ func TestLogIsMadeLongerAhead(t *testing.T) {
 }
 
 // TestLogThatCannotBeMadeLongerAhead checks that commits succeed and can be read if writing zeros
-// ahead fails. The log must then hardly be longer than the written data.
+// ahead fails. The log must then be little longer than the written data.
 func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	counting(t, v.Conn)
@@ -115,7 +115,7 @@ func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 }
 
 // TestCommitsAreInTheFiles checks that a copy of the files, made after a commit, contains the
-// committed data. So the end of the process loses nothing.
+// committed data.
 func TestCommitsAreInTheFiles(t *testing.T) {
 	path, v := writer(t)
 	for n := range 5 {

@@ -11,11 +11,10 @@ import (
 // that executes them.
 const laterPiece = 8
 
-// Later executes deferred writes on its own goroutine, while the committer decides on further
-// commands. This saves time, because the decision on a task takes about as long as the statements
-// that write it. The writes are executed in the order in which they were deferred. The committer
-// waits for them before it reads, commits or rolls back, so only one goroutine uses the connection
-// at a time.
+// Later executes deferred writes on its own goroutine, in order, while the committer decides on
+// further commands. This saves time, because the decision on a task takes about as long as the
+// statements that write it. The committer waits for the writes before it reads, commits or rolls
+// back, so only one goroutine uses the connection at a time.
 type Later struct {
 	conn    *Conn
 	on      bool // the current transaction defers writes
@@ -31,8 +30,8 @@ type write struct {
 	args  []any
 }
 
-// StartLater makes it possible that later transactions defer writes: see [Later]. The caller must
-// call [Later.Close].
+// StartLater allows later transactions to defer writes (see [Later]). The caller must call
+// [Later.Close].
 func (c *Conn) StartLater() {
 	c.Later = newLater(c)
 	go c.Later.run()
@@ -79,7 +78,7 @@ func (l *Later) hand() {
 	}
 }
 
-// settle waits until all deferred writes are executed. It returns the error of the first write that
+// settle waits until all deferred writes are executed. It returns the error of the first one that
 // has failed.
 func (l *Later) settle() error {
 	l.hand()
@@ -87,13 +86,12 @@ func (l *Later) settle() error {
 	return l.err
 }
 
-// Begin enables deferred writes for a transaction. At the end of the transaction, the caller must
-// call End, which disables them.
+// Begin enables deferred writes for a transaction, until End is called.
 func (l *Later) Begin() { l.on, l.err = true, nil }
 
-// End waits until the deferred writes of a transaction are executed, returns the error of the first
-// one that has failed, and disables deferred writes. It does nothing if Begin was not called for the
-// transaction.
+// End waits until the deferred writes of a transaction are executed, and disables deferred writes.
+// It returns the error of the first write that has failed. It does nothing if Begin was not called
+// for the transaction.
 func (l *Later) End() error {
 	if l == nil || !l.on {
 		return nil

@@ -7,8 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// CountLog makes SQLite record the length of the write-ahead log for LogPages. It replaces SQLite's
-// automatic checkpoint, which would run before a commit is answered.
+// CountLog makes SQLite record the length of the write-ahead log for LogPages. That replaces
+// SQLite's automatic checkpoint, for which the caller of a commit would have to wait.
 func (n *native) CountLog() {
 	lib.Xsqlite3_wal_hook(n.tls, n.db, callback(notePages), n.pages())
 }

@@ -12,10 +12,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// native is a connection that calls SQLite's own interface, without database/sql. The reasons are
-// in docs/decisions/020-sqlite-without-database-sql.md. A native has no mutex: only one goroutine
-// may use it at a time. An exception is the interrupt flag (see stop), which other goroutines may
-// set.
+// native is a connection that calls SQLite's C interface, without database/sql (see
+// docs/decisions/020-sqlite-without-database-sql.md). Only one goroutine may use it at a time.
+// Other goroutines may set the interrupt flag (see stop).
 type native struct {
 	tls *libc.TLS
 	db  uintptr
@@ -47,11 +46,10 @@ func (f *failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.co
 // Code returns SQLite's extended result code.
 func (f *failure) Code() int { return f.code }
 
-// at returns a pointer to the memory at an address that SQLite has allocated, so Go does not manage
-// it.
+// at returns a pointer to memory that SQLite has allocated and Go does not manage.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// bytesAt returns a view of SQLite's memory, without copying. It is valid only as long as SQLite
+// bytesAt returns a slice of SQLite's memory, without copying. It is valid only as long as SQLite
 // leaves that memory unchanged.
 func bytesAt(address uintptr, n int) []byte {
 	if n == 0 {
@@ -72,7 +70,7 @@ func (n *native) malloc(size int) (uintptr, error) {
 
 func (n *native) free(p uintptr) { lib.Xsqlite3_free(n.tls, p) }
 
-// text copies a string into SQLite's memory. The caller must free it.
+// text copies a string into SQLite's memory. The caller must free the copy.
 func (n *native) text(s string) (uintptr, error) {
 	if strings.IndexByte(s, 0) >= 0 {
 		return 0, errors.New("a text for SQLite has a zero in it")

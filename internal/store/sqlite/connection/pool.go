@@ -22,13 +22,13 @@ type Pool struct {
 }
 
 // PoolSize returns the number of reading connections. One org may use about three quarters of them:
-// one per core, and at least 4. The others remain for other orgs.
+// as many as there are cores, and at least 4. The others remain for other orgs.
 func PoolSize() int {
 	each := max(4, runtime.GOMAXPROCS(0))
 	return each + max(2, each/3)
 }
 
-// OpenPool opens a pool. The parameter size is its number of connections.
+// OpenPool opens a pool with `size` connections.
 func OpenPool(ctx context.Context, path string, size int) (*Pool, error) {
 	return openPoolAs(ctx, path, Reading, size)
 }
@@ -36,8 +36,8 @@ func OpenPool(ctx context.Context, path string, size int) (*Pool, error) {
 func openPoolAs(ctx context.Context, path string, mode Access, size int) (*Pool, error) {
 	p := &Pool{turns: turns.New(size, runtime.GOMAXPROCS(0)/2), closed: make(chan struct{})}
 	for range size {
-		// The cache of pages keeps SQLite's default size, 2000 KiB. Setting it would read the schema
-		// now, and most connections of a small store are never used.
+		// The page cache keeps SQLite's default size, 2000 KiB. A pragma for it would read the
+		// schema now, although most connections of a small store are never used.
 		c, err := Open(ctx, path, mode, "query_only(1)")
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
@@ -49,9 +49,8 @@ func openPoolAs(ctx context.Context, path string, mode Access, size int) (*Pool,
 	return p, nil
 }
 
-// take returns an idle connection, which only the caller may use until it calls put. Among the idle
-// connections, take chooses the most recently used one, because it has the most valid pages in its
-// cache.
+// take returns an idle connection, which only the caller may use until it calls put. It chooses the
+// most recently used one, whose cache has the most valid pages.
 func (p *Pool) take(ctx context.Context) (*Conn, error) {
 	if err := p.turns.Take(ctx, store.OrgOf(ctx)); err != nil {
 		return nil, err
@@ -92,13 +91,13 @@ func (p *Pool) Read(ctx context.Context, f func(v View) error) error {
 	return Refusal(err)
 }
 
-// ReadRows does the same as Read, for a function that only needs a statement.Conn.
+// ReadRows is like Read, for a function that only needs a statement.Conn.
 func (p *Pool) ReadRows(ctx context.Context, read func(c statement.Conn) error) error {
 	return p.Read(ctx, func(v View) error { return read(v) })
 }
 
-// Costs returns the costs of the statements of all connections, added up; the key is the text of
-// the statement. Costs waits until running reads have ended.
+// Costs returns the costs of the statements of all connections, added up by the text of the
+// statement. It waits until running reads have ended.
 func (p *Pool) Costs() map[string]Cost {
 	defer p.takeAll()()
 	all := map[string]Cost{}
@@ -110,8 +109,8 @@ func (p *Pool) Costs() map[string]Cost {
 	return all
 }
 
-// takeAll takes all connections of the pool, so it waits for running reads. No other read runs until
-// the caller calls leave.
+// takeAll takes all connections of the pool, after waiting for running reads. No read runs until
+// the caller calls the returned function.
 func (p *Pool) takeAll() (leave func()) {
 	for range p.conns {
 		_ = p.turns.Take(context.Background(), "") // fails only if the context ends

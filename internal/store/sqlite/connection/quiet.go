@@ -9,11 +9,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// OpenQuietPool opens a pool with one connection that, if possible, writes nothing. With it, a store
-// can be read on a full disk. A normal reader needs disk space: it shares memory with other
-// connections, and that memory is a file that the first connection creates. If no other process has
-// the database open, the quiet connection keeps that memory private. If that fails, OpenQuietPool
-// opens a normal reader.
+// OpenQuietPool opens a pool with one connection that, if possible, writes nothing. With it, a
+// store can be read on a full disk. A normal reader needs disk space: the first connection to a
+// database creates a file for the memory that all connections share. If no other process has the
+// database open, the quiet connection keeps this memory private. If that is not possible,
+// OpenQuietPool opens a normal reader.
 func OpenQuietPool(ctx context.Context, path string) (*Pool, error) {
 	if err := sqlitelog.ProvideShared(path); err != nil {
 		return openReadable(ctx, path, Reading) // the reason may be, for example, a read-only folder
@@ -28,8 +28,8 @@ func OpenQuietPool(ctx context.Context, path string) (*Pool, error) {
 	return nil, err
 }
 
-// openReadable opens a pool with one connection and reads the schema with it. SQLite notices only
-// then that a file is not a database.
+// openReadable opens a pool with one connection and reads the schema, because only then does SQLite
+// notice that a file is not a database.
 func openReadable(ctx context.Context, path string, mode Access) (*Pool, error) {
 	p, err := openPoolAs(ctx, path, mode, 1)
 	if err != nil {

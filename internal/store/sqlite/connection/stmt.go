@@ -36,8 +36,8 @@ func (s *stmt) close() {
 	s.args, s.room = 0, 0
 }
 
-// begin binds an argument to each parameter. No parameter may be left out: it would still point to
-// memory of an earlier run, which is reused.
+// begin binds an argument to each parameter. It must leave out none, which would still point to
+// memory of an earlier run.
 func (s *stmt) begin(args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), s.params)
@@ -192,7 +192,7 @@ func readNumber(dest any, v int64) error {
 	return nil
 }
 
-// readText scans a text into dest. The slice v is SQLite's memory and must be copied.
+// readText scans a text into dest. The slice v is in SQLite's memory and must be copied.
 func readText(dest any, v []byte) error {
 	switch p := dest.(type) {
 	case column.BytesScanner:

@@ -85,9 +85,9 @@ func TestValuesComeBack(t *testing.T) {
 	}
 }
 
-// TestStatementsWithinStatements checks a statement of which only some rows are read so far. It
-// must keep its arguments and its position while other statements run on the connection. One of
-// these is the same statement.
+// TestStatementsWithinStatements checks that a statement of which only some rows are read keeps its
+// arguments and its position while other statements run on the connection, even the same statement
+// again.
 func TestStatementsWithinStatements(t *testing.T) {
 	v := openAlone(t)
 	const query = "SELECT value FROM json_each(?)"

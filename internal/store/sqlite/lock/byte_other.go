@@ -4,6 +4,6 @@ package lock
 
 import "os"
 
-// lockByte does nothing. On these systems, a file lock belongs to the process, like SQLite's locks.
-// So only the lock of the data directory excludes other servers.
+// lockByte does nothing. On these systems, a file lock belongs to the process, like SQLite's own
+// locks. Other servers are excluded only by the lock of the data directory.
 func lockByte(*os.File) error { return nil }

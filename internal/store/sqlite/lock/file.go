@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure/internal/filelock"
 )
 
-// File is a lock that prevents other servers from opening a database file, whatever path they use.
-// The lock of a data directory covers only one path, but hard or symbolic links may give a file
-// several paths. Two servers would then write two different logs for one file.
+// File is a lock that prevents other servers from opening a database file under any path. The lock
+// of a data directory covers only one path, but a file may have several, by hard or symbolic links.
+// Two servers would then write two different logs for one file.
 //
 // The lock is on one byte of the file that SQLite's locks do not use. On Linux, it belongs to the
-// open file (see lockByte). SQLite's locks belong to the process: closing any descriptor of the file
-// drops all of them. So Take recognizes a locked file by its identity, under any path, and does not
-// open it again. The descriptor must be closed after SQLite's connections.
+// open file (see lockByte). But SQLite's locks belong to the process, and closing any descriptor of
+// the file drops them all. So Take does not open a file that this process has already locked; it
+// recognizes such a file by its identity. The descriptor must be closed after SQLite's connections.
 type File struct {
 	file *os.File
 	info os.FileInfo

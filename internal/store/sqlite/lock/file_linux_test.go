@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestTakeWaitsForADyingOwner checks that a file can be locked although another process still has
-// its lock for a moment. That process may be a child of a server that was killed.
+// TestTakeWaitsForADyingOwner checks that a file can be locked although another process, such as a
+// child of a killed server, still has its lock for a moment.
 func TestTakeWaitsForADyingOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -37,10 +37,9 @@ func TestTakeWaitsForADyingOwner(t *testing.T) {
 }
 
 // TestALockOfAnotherProcessIsSeen checks that Take returns unavailable while another process has
-// locked the file. Another open file description stands for that process.
+// locked the file. The test opens the file again, which is like another process for such locks.
 func TestALockOfAnotherProcessIsSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
-	// For the operating system, another open file description is like another process.
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,10 @@ var empty struct {
 }
 
 // Place writes the file of an empty store to path, unless a file exists there. A store that opens
-// this file skips the migrations, which take longer than most tests. The store does not treat the
-// file as a copy: it does not check the whole file, and does not renew the epoch. So all stores of
-// a test binary that Place created have the same epoch. The function create must create a store and
-// close it; Place calls it once in each test binary.
+// this file skips the migrations, which take longer than most tests. It does not treat the file as
+// a copy, so it neither checks the whole file nor renews the epoch: all such stores of a test
+// binary have the same epoch. The function `create` must create a store and close it; Place calls
+// it once in each test binary.
 func Place(path string, create func(path string) error) error {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -47,7 +47,6 @@ func contentOf(create func(path string) error) ([]byte, error) {
 	return content, errors.Join(err, os.RemoveAll(dir))
 }
 
-// userVersion is the offset of the user_version in the header of a SQLite file. When a store opens
-// a file, it creates a mark file and writes the fingerprint of that mark to the user_version. 0
-// means that no store has opened the file.
+// userVersion is the offset of the user_version in the header of a SQLite file. A store that opens
+// a file writes the fingerprint of its mark file there. 0 means that no store has opened the file.
 const userVersion = 60

@@ -50,7 +50,7 @@ func CompleteRefs(execution uuid.UUID, refs ...*perdure.BlobRef) (fs []func(stat
 	return fs
 }
 
-// CompleteRef sets the length and the hash of a scanned reference, unless it is nil.
+// CompleteRef sets the length and the hash of a scanned reference. It ignores nil.
 func CompleteRef(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) error {
 	if ref == nil {
 		return nil
@@ -80,8 +80,8 @@ func Blob(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.Raw
 	return whole, err
 }
 
-// JoinContent loads a content from its blob, if it is in one, and clears the reference. The
-// reference remains if the blob is withheld, because its content is then not stored here.
+// JoinContent loads a content from its blob, if it is in one, and clears the reference. If the blob
+// is withheld (not stored here), the reference remains.
 func JoinContent(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if *ref == nil {
 		return nil
@@ -94,8 +94,7 @@ func JoinContent(v statement.View, execution uuid.UUID, into *json.RawMessage, r
 	return nil
 }
 
-// Whole reads the content of a blob. It returns nil if the blob is withheld, because its content is
-// then not stored here.
+// Whole reads the content of a blob. It returns nil if the blob is withheld (not stored here).
 func Whole(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	var there bool
 	_, err := v.One(blobIsWhole, []any{execution[:], ref.ID[:]}, column.FlagInto(&there))

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Named is a content that contains a substring of the entry with the number Entry. It is encoded as
-// four varints, followed by the bytes before and after the substring. The varints are the entry's
-// number, the offset and length of the substring, and the length of the bytes before it.
+// Named is a content that contains a substring of the entry with the number Entry. Its encoding
+// begins with four varints: the entry's number, the offset and the length of the substring, and the
+// length of the bytes before it. The bytes before and after the substring follow.
 type Named struct {
 	Entry int64
 	store.Stretch
@@ -45,7 +45,7 @@ func ParseNamed(raw []byte) (n Named, err error) {
 
 var namedByBlob = statement.Read("SELECT content_of FROM blob WHERE agent_execution_id = ? AND id = ?")
 
-// Compose returns the content whose stored form is raw. It reads the entry to which the content
+// Compose returns the content whose stored form is `raw`. It reads the entry to which the content
 // refers.
 func Compose(v statement.View, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	n, err := ParseNamed(raw)

@@ -26,8 +26,8 @@ func (p *TextPlace) Scan() []any {
 
 var entryBody = statement.Read("SELECT content_blob, content FROM agent_entry WHERE agent_execution_id = ? AND number = ? AND number > 0")
 
-// EntryTexts caches the texts of the entry that was read last. Blocks that refer to the same entry
-// are read one after the other.
+// EntryTexts caches the texts of the last entry that was read, because several blocks in succession
+// often refer to the same entry.
 type EntryTexts struct {
 	entry int64
 	texts []store.EntryText
@@ -45,7 +45,7 @@ func (c *EntryTexts) Of(v statement.View, execution uuid.UUID, number int64) ([]
 	return c.texts, err
 }
 
-// At returns the text at a place, to which a block refers.
+// At returns the text at a place.
 func (c *EntryTexts) At(v statement.View, execution uuid.UUID, p TextPlace) ([]byte, error) {
 	texts, err := c.Of(v, execution, p.Entry)
 	if err != nil {

@@ -70,18 +70,17 @@ func Blocks(v statement.View, query *statement.Statement, args ...any) ([]*store
 	return found, err
 }
 
-// MaxSpanClass is the highest span class of a block (see SpanClasses). It is the class of the
-// longest blocks, with up to 2^44 positions.
+// MaxSpanClass is the highest span class (see SpanClasses). Its blocks have up to 2^44 positions.
 const MaxSpanClass = 11
 
-// Cut is the part of a closed block's content that was one chunk.
+// Cut describes one chunk of a closed block, whose content is stored as a whole.
 type Cut struct {
 	Pos, Offset, Length, Created int64
 	Nonce                        uint32
 }
 
-// ReadCuts decodes the list of a block's cuts. It returns the cuts whose positions are greater than
-// the parameter after and at most upTo, with their nonces.
+// ReadCuts decodes the list of a block's cuts. It returns the cuts with after < Pos <= upTo, with
+// their nonces.
 func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 	var (
 		cuts []Cut
@@ -114,8 +113,8 @@ func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 // ErrCuts says that the stored cuts of a closed block are damaged.
 var ErrCuts = errors.New("the cuts of a block do not decode")
 
-// Piece returns the text of the cut, given the whole content of its block. The content of a
-// superseded block is deleted, but the positions of its cuts remain.
+// Piece returns the text of the cut; `content` is the content of the whole block. It returns nil if
+// `content` is empty, as for a superseded block.
 func (c Cut) Piece(content []byte) []byte {
 	if len(content) == 0 {
 		return nil
@@ -124,9 +123,9 @@ func (c Cut) Piece(content []byte) []byte {
 }
 
 const (
-	// SpanClasses begins a query for closed blocks that overlap the positions (?2, ?3]. FromSpans is
-	// the FROM clause of that query. Blocks of span class n begin less than 16^n positions before
-	// that range.
+	// SpanClasses begins a query for closed blocks that overlap the positions (?2, ?3]. FromSpans
+	// is its FROM clause. Of the blocks of span class n, only those that begin less than 16^n
+	// positions before this range can overlap it.
 	SpanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
 	// FromSpans is the FROM clause of a query that begins with SpanClasses.
 	FromSpans = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// HeadColumns is the list of the columns of a log's head h that HeadInto scans. If a left join
-	// finds no row, the head is zero.
+	// HeadColumns is the list of the columns of a log's head h that HeadInto scans. After a left
+	// join that finds no row, the values are zero.
 	HeadColumns = "coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), " + headNonce
-	// headNonce is an SQL expression for the nonce of the head of a log. Its value is 0 if a server
-	// of a version without nonces has moved the head since the nonce was stored.
+	// headNonce is an SQL expression for the nonce of the head of a log. It is 0 if a server of an
+	// earlier version, which stores no nonces, has moved the head last.
 	headNonce = "CASE WHEN h.nonce_pos = h.last_pos THEN h.nonce ELSE 0 END"
 	// WrittenHead is the list of the columns of a log's head that HeadValues returns values for.
 	WrittenHead = "last_seq, last_pos, epoch, nonce, nonce_pos"
@@ -21,9 +21,9 @@ func HeadInto(h *store.Head) []any {
 	return []any{&h.LastSeq, &h.LastPos, column.UnsignedInto(&h.Epoch), NonceInto(&h.Nonce)}
 }
 
-// HeadValues returns the values for WrittenHead. The last one is the position for which the nonce is
-// valid. A server of a version without nonces moves the head, but changes neither the nonce nor that
-// position. So the nonce is valid only while that position equals the position of the head.
+// HeadValues returns the values for WrittenHead. The last one is the position for which the nonce
+// is valid. A server of an earlier version moves the head without changing these two columns, so
+// the nonce is valid only if that position is the position of the head.
 func HeadValues(h *store.Head) []any {
 	noncePos := h.LastPos
 	if h.Nonce == 0 {

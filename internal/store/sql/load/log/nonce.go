@@ -26,8 +26,8 @@ func (n *nonceScan) Scan(src any) error {
 	return n.ScanNumber(stored)
 }
 
-// NonceList contains the nonces of a closed block's chunks, four bytes each, in the order of its
-// cuts. A block that an earlier version without nonces has closed has no list.
+// NonceList contains the nonces of a closed block's chunks, four bytes each, in the order of the
+// chunks. It is empty for a block that a version without nonces has closed.
 type NonceList []byte
 
 // Add appends a nonce.

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/row"
 )
 
-// RecordRow is the row of an event of a log.
+// RecordRow is the row of an event in a log.
 type RecordRow struct {
 	Execution uuid.UUID
 	perdure.Record

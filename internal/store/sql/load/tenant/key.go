@@ -27,13 +27,13 @@ var KeyRows = row.New("api_key", 1, []row.Field[perdure.APIKey]{
 var KeySelect = "SELECT " + KeyRows.List("k") + " FROM api_key k WHERE "
 
 var (
-	// RunningWithKey counts the executions that an API key has started and that have not ended. It
-	// leaves out those that wait for something other than a task.
+	// RunningWithKey counts the open executions that an API key has started, without those that
+	// wait for something other than a task.
 	RunningWithKey = statement.Read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
 		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')")
 	// StoredWithKey selects the number of stored bytes that count for an API key: those of its
-	// executions, streams and conversations. The number of an open execution is in the head of its
-	// log. The number of an ended execution is in its row, and is read from an index.
+	// executions, streams and conversations. For an open execution, this number is in the head of
+	// the log; for an ended one, it is in an index of executions.
 	StoredWithKey = statement.Read("SELECT CAST(" +
 		"(SELECT coalesce(sum(h.stored), 0) FROM agent_execution x INDEXED BY idx_agent_execution_key_open JOIN log_head h ON h.agent_execution_id = x.id" +
 		" WHERE x.key_id = ?1 AND x.completed_at IS NULL)" +

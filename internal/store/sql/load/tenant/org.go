@@ -24,9 +24,8 @@ func Org(v statement.View, id string) (*perdure.Org, error) {
 	return OrgRows.One(v, orgByID, id)
 }
 
-// PendingOrgs returns a list that contains only org. If org is "", the list contains every org that
-// the query finds, such as all orgs with pending work. The query must return one org: the first
-// such org that comes after the org ?1.
+// PendingOrgs returns a list with only `org`. If `org` is "", it returns all orgs that have a
+// property, such as pending work; the query must select the first such org after the org ?1.
 func PendingOrgs(v statement.View, org string, query *statement.Statement) ([]string, error) {
 	if org != "" {
 		return []string{org}, nil

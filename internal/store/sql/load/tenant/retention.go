@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// periods declares the columns of a retention policy. Both the table of the policies of orgs and the
-// one of executions have these columns.
+// periods declares the columns of a retention policy, which the table of the orgs' policies and
+// that of the executions' policies both have.
 var periods = row.New("retention", 0, []row.Field[perdure.Retention]{
 	period("executions", func(r *perdure.Retention) **perdure.Period { return &r.Executions }),
 	period("checkpoints", func(r *perdure.Retention) **perdure.Period { return &r.Checkpoints }),
@@ -19,8 +19,7 @@ var periods = row.New("retention", 0, []row.Field[perdure.Retention]{
 var (
 	// Periods is the list of the columns of a retention policy.
 	Periods = periods.List("")
-	// ReplacedPeriods is the list of the assignments with which an insert replaces an existing
-	// policy.
+	// ReplacedPeriods is the list of assignments in an insert that replaces an existing policy.
 	ReplacedPeriods = periods.Replaced()
 )
 

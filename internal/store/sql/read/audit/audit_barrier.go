@@ -31,8 +31,8 @@ type storedBarrier struct {
 	metadata json.RawMessage // the entry's metadata; empty if only the worker has it
 }
 
-// barriers checks the barriers of the next compactions, and reports whether there are more. The
-// places of all entries must be known.
+// barriers checks the barriers of the next compactions, and reports whether further ones follow.
+// a.known must already contain the places of all entries.
 func (a *treeAudit) barriers(v statement.View, execution uuid.UUID) (more bool, err error) {
 	var page []storedBarrier
 	err = v.Each(barrierRows, []any{execution[:], a.afterBarrier, barrierRowsOnce}, func(row func(...any) error) error {
@@ -55,8 +55,8 @@ func (a *treeAudit) barriers(v statement.View, execution uuid.UUID) (more bool, 
 	return len(page) == barrierRowsOnce, nil
 }
 
-// barrier checks one barrier. A compaction that was stored by an earlier version has none; readers
-// then read the whole path.
+// barrier checks the barrier of a compaction. A compaction that an earlier version has stored has
+// no barrier.
 func (a *treeAudit) barrier(v statement.View, execution uuid.UUID, b storedBarrier) error {
 	if b.keep.Depth == 0 && len(b.text) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (c barrierCheck) onPath(p load.TreePlace) bool {
 	return slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(p) })
 }
 
-// tiles checks that each entry before the first kept one is either pinned or in a range of
+// tiles checks that each entry of the path before c.kept is either pinned or in a range of
 // barrier.LeftOut.
 func (c barrierCheck) tiles(barrier load.Barrier) error {
 	left := barrier.LeftOut
@@ -134,8 +134,8 @@ func (c barrierCheck) tiles(barrier load.Barrier) error {
 	return nil
 }
 
-// leftOut checks one range of LeftOut. It must contain exactly the entries with the depths first to
-// last, both included.
+// leftOut checks that one range of LeftOut contains exactly the entries of the path with the depths
+// `first` to `last`, inclusive.
 func (c barrierCheck) leftOut(l perdure.LeftOut, first, last int64) error {
 	if l.Entries != int(last-first+1) || l.Why != perdure.LeftOutByCompaction || l.EntryID != c.b.id {
 		return fmt.Errorf("it leaves out %d entries by %s of %s; there are %d", l.Entries, l.Why, l.EntryID, last-first+1)
@@ -171,7 +171,8 @@ func (c barrierCheck) asRecorded(barrier load.Barrier) error {
 	return nil
 }
 
-// pinned returns those of the ids that are on the path before the first kept entry, in order.
+// pinned returns those of the ids that are on the path before the first kept entry, in the order of
+// the path.
 func (c barrierCheck) pinned(ids []uuid.UUID) []uuid.UUID {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
 		place, known := c.known[id]

@@ -21,9 +21,9 @@ var (
 )
 
 // AuditTree checks the conversation tree of an execution. The stored place of each entry (see
-// TreePlace) must follow from the place of its parent. Each segment must have an entry. The barrier
-// of a compaction may only name entries on the path to the compaction. AuditTree returns at most ten
-// findings.
+// load.TreePlace) must follow from the place of the entry's parent. Each segment must have an
+// entry. The barrier of a compaction may only name entries on the path to the compaction. AuditTree
+// returns at most ten findings.
 func (r *Auditor) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
 	a := treeAudit{bases: map[int64]load.TreePlace{}, known: map[uuid.UUID]load.TreePlace{}, begun: map[int64]bool{}}
 	err = r.Read(ctx, func(v statement.View) error {

@@ -19,8 +19,8 @@ const (
 
 // Source is a database from which readers read.
 type Source struct {
-	// Tx calls the function read in a transaction. All statements of that transaction see the
-	// database as it was at one moment.
+	// Tx calls `read` in a transaction whose statements all see the database as it was at one
+	// moment.
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
 	Clock   func() time.Time
 	Dialect *statement.Dialect
@@ -31,7 +31,7 @@ type Source struct {
 	WithoutTexts bool
 }
 
-// Read calls the function read in a transaction of its own.
+// Read calls its parameter in a transaction of its own.
 func (s *Source) Read(ctx context.Context, read func(v statement.View) error) error {
 	return s.Tx(ctx, func(c statement.Conn) error { return read(statement.View{Conn: c, Context: ctx, Dialect: s.Dialect}) })
 }
@@ -39,7 +39,7 @@ func (s *Source) Read(ctx context.Context, read func(v statement.View) error) er
 // Now implements [store.Store]. It returns the store's time.
 func (s *Source) Now() perdure.Time { return perdure.At(s.Clock()) }
 
-// Get calls the function read in a transaction of its own, and returns its result.
+// Get calls `read` in a transaction of its own, and returns the result of `read`.
 func Get[T any](ctx context.Context, s *Source, read func(v statement.View) (T, error)) (value T, err error) {
 	err = s.Read(ctx, func(v statement.View) (err error) {
 		value, err = read(v)
@@ -48,8 +48,8 @@ func Get[T any](ctx context.Context, s *Source, read func(v statement.View) (T, 
 	return value, err
 }
 
-// Find returns one row, like Get. If the function read returns nil, Find returns an error with code
-// not_found and the message.
+// Find returns one row, like Get. If `read` returns nil, Find returns an error with the code
+// not_found and the given message.
 func Find[T any](ctx context.Context, s *Source, read func(v statement.View) (*T, error), format string, args ...any) (*T, error) {
 	found, err := Get(ctx, s, read)
 	if err == nil && found == nil {
@@ -58,9 +58,9 @@ func Find[T any](ctx context.Context, s *Source, read func(v statement.View) (*T
 	return found, err
 }
 
-// List reads a page: at most limit rows whose numbers follow the cursor. The function fill
-// completes each item and returns its size. The page ends before its items are larger than
-// store.PageBytes in all, but it always contains the first item.
+// List reads a page: at most `limit` rows whose numbers follow the cursor. The function `fill`
+// completes an item and returns its size. The page ends before the sum of these sizes exceeds
+// store.PageBytes, but it always contains the first item.
 func List[T any](ctx context.Context, s *Source, cursor string, limit int, start int64,
 	rows func(v statement.View, after int64, limit int, add func(number int64, item T) bool) error,
 	fill func(v statement.View, item *T) (int, error),
@@ -100,7 +100,8 @@ func List[T any](ctx context.Context, s *Source, cursor string, limit int, start
 	return page, err
 }
 
-// Nothing is a fill function for List: the item is already complete, and counts as 0 bytes.
+// Nothing is a function `fill` for List, for items that are already complete. They count as 0
+// bytes.
 func Nothing[T any](statement.View, *T) (int, error) { return 0, nil }
 
 // IDs returns the ids that a query selects.

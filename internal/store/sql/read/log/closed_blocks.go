@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 )
 
-// folded is a closed block whose chunks are joined into one content, which is stored in the block's
-// row. The field cuts contains only those chunks that lie in the window that is read.
+// folded is a closed block, whose row contains the joined texts of its chunks. The field cuts
+// describes only the chunks in the window that is read (see logWindow).
 type folded struct {
 	source
 	block int64
@@ -64,7 +64,7 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 	return chunks, nil
 }
 
-// boundCuts moves the end of the window back to the cut at which the byte limit is reached.
+// boundCuts moves the end of the window back to the chunk at which the byte limit is reached.
 func (w *logWindow) boundCuts(blocks []folded) {
 	var all []log.Cut
 	for _, f := range blocks {

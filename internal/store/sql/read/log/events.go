@@ -17,8 +17,9 @@ import (
 
 var recordSelect = "SELECT " + log.RecordRows.List("") + " FROM log_record WHERE agent_execution_id = ?"
 
-// ofBlocks is an SQL condition on rows of blocks. It leaves out rows whose block number was used
-// for an event. The condition is also that of the index by seq, so that the index can be used.
+// ofBlocks is an SQL condition that leaves out rows of blocks that are events (see
+// store.Block.Event). It must equal the condition of the index by seq, so that the index can be
+// used.
 const ofBlocks = " AND b.event = 0 AND b.seq > 0"
 
 var (
@@ -124,8 +125,8 @@ func recordsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]perd
 
 var closedContent = statement.Read("SELECT content, content_blob, cuts, nonces, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?")
 
-// contentOf returns the content of a block. For a withheld block, it returns the positions in the
-// log of the block's pieces instead.
+// contentOf returns the content of a block. For a withheld block, it returns the positions of the
+// block's pieces in the log instead.
 func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
 	if b.Open {
 		return openContent(v, execution, b)
@@ -198,8 +199,8 @@ func (r *Logs) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) (
 	return across, pos, head, err
 }
 
-// blocksAcross returns the blocks for BlocksAcross without their content. Superseded blocks are left
-// out, because they have no content.
+// blocksAcross returns the blocks for BlocksAcross without their content. Superseded blocks are
+// left out.
 func blocksAcross(v statement.View, execution uuid.UUID, n int64) ([]*store.Block, error) {
 	blocks, err := log.Blocks(v, log.BlocksOpen, execution[:])
 	if err != nil {
@@ -222,8 +223,8 @@ func blocksAcross(v statement.View, execution uuid.UUID, n int64) ([]*store.Bloc
 	return blocks, nil
 }
 
-// closedAfter returns the seqs of blocks that were open at the event n but are closed now: their seq
-// is at most n, and they were closed by an event after n.
+// closedAfter returns the seqs of blocks that were open at the event n and were closed by a later
+// event.
 func closedAfter(v statement.View, execution uuid.UUID, n int64) (closed []int64, err error) {
 	query, args := closesAfter, []any{execution[:], n}
 	if !v.Dialect.RecordsBySeq {
@@ -254,8 +255,8 @@ func closedAfter(v statement.View, execution uuid.UUID, n int64) (closed []int64
 	return closed, err
 }
 
-// posBefore returns the position before the start of the event with that seq. If that event is
-// pruned, it returns the position before the first event after it that is stored.
+// posBefore returns the position before the start of the event or block with that seq. If it is
+// pruned, the first stored one after it counts instead.
 func posBefore(v statement.View, execution uuid.UUID, seq int64, head store.Head) (int64, error) {
 	before := head.LastPos
 	pos, found, err := posOf(v, execution, seq)

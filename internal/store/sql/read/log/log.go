@@ -28,8 +28,7 @@ const (
 
 var (
 	logEvents = statement.Read(recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos")
-	// logOpen selects the chunks of the open blocks. The chunks of each block are one range of the
-	// index.
+	// logOpen selects the chunks of the open blocks, from one range of the index for each block.
 	logOpen = statement.Read("SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
 		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
@@ -98,9 +97,9 @@ func (r *Logs) Log(ctx context.Context, execution uuid.UUID, after int64, limit 
 	return w.records, head, err
 }
 
-// logWindow reads the records of a log with after < pos <= upTo. Positions have no gaps, so a window
-// of n positions contains n records. If the byte limit is reached at an earlier record, upTo becomes
-// the position of that record.
+// logWindow reads the records of a log with after < pos <= upTo. Positions have no gaps, so these
+// are upTo-after records. If the byte limit is reached before, upTo becomes the position of the
+// record that reaches it.
 type logWindow struct {
 	statement.View
 	execution   uuid.UUID
@@ -149,9 +148,8 @@ func size(r perdure.Record) int {
 	return n
 }
 
-// bound returns a function that is called with the position and the size of each record, in order of
-// the positions. When the byte limit is reached, the function ends the window at that record and
-// returns true.
+// bound returns a function that must be called for each record, in order of the positions. When the
+// byte limit is reached, the function ends the window at that record and returns true.
 func (w *logWindow) bound() func(pos int64, size int) bool {
 	left := w.left
 	return func(pos int64, size int) bool {
@@ -204,8 +202,7 @@ func (s *source) scan() []any {
 	}
 }
 
-// at returns the record of one chunk of a block. The chunk has the position, offset, time and nonce
-// of c. Its text is the parameter content.
+// at returns the record of one chunk of a block, which c describes; `content` is the chunk's text.
 func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

@@ -38,8 +38,8 @@ func (r *Logs) Nonces(ctx context.Context, execution uuid.UUID, positions ...int
 	return nonces, head, err
 }
 
-// nonceAt returns the nonce of the record at pos. The result found reports whether it is known: that
-// is so for stored records and for the last pruned record.
+// nonceAt returns the nonce of the record at pos. The result `found` is true for stored records,
+// for the last pruned record, and for position 0 of a log that is not pruned.
 func nonceAt(v statement.View, execution uuid.UUID, head store.Head, pos int64) (nonce uint32, found bool, err error) {
 	switch {
 	case pos == 0:

@@ -15,8 +15,8 @@ func bodiesOf(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT e.number, e.content_blob, e.content FROM " + w.AmongNumbers("agent_entry", "e", "agent_execution_id"))
 }
 
-// bodies reads the contents of the entries with these numbers: with one query, and further ones for
-// contents in blobs.
+// bodies reads the contents of the entries with these numbers. It needs one query, and further ones
+// for contents in blobs.
 func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]json.RawMessage, error) {
 	list, err := v.Dialect.Numbers(numbers)
 	if err != nil {

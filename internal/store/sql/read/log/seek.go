@@ -14,10 +14,9 @@ var (
 	lastRecord = statement.Read("SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1")
 )
 
-// posOf returns the position of the first record of an execution whose seq is at least the given
-// one. In a database without an index by seq, posOf uses bisection, because a record with a higher
-// position never has a lower seq. If there are no chunks between the searched record and the end of
-// the log, the first probe finds the record.
+// posOf returns the position of the first record of an execution with the given seq or a greater
+// one. Without an index by seq, it uses bisection, because seqs never decrease with the position.
+// The first probe assumes that no chunks follow the searched record.
 func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
 	if v.Dialect.RecordsBySeq {
 		found, err = v.One(firstRecord, []any{execution[:], seq}, &pos)
@@ -28,7 +27,7 @@ func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found b
 	if err != nil || !found || lastSeq <= seq {
 		return last, found && lastSeq == seq, err
 	}
-	// The searched record is at pos, or between the positions low and high.
+	// The searched record is at pos, or between low and high.
 	pos = last
 	low, high := int64(0), last
 	for at := last - (lastSeq - seq); low+1 < high; at = low + (high-low)/2 {

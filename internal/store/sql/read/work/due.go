@@ -12,12 +12,12 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ready marks rows of dueBy that describe delayed pending work. It is in the column that otherwise
-// contains a kind of pick.
+// ready takes the place of the kind of pick in those rows of dueBy that describe delayed pending
+// work.
 const ready = -1
 
 // dueBy selects, for each kind of pick, the earliest time at which something is due. It reads
-// indexes only. Delayed items count only if they become ready after ?1.
+// indexes only. Delayed executions and tasks count only if they become ready after ?1.
 var dueBy = statement.Read(dueUnion)
 
 var dueUnion = strings.Join([]string{
@@ -35,7 +35,8 @@ func first(kind store.PickKind, moment string) string {
 	return "SELECT " + strconv.Itoa(int(kind)) + ", " + moment
 }
 
-// dueByLease returns dueBy with two more kinds of picks, which choose work with expired leases.
+// dueByLease returns dueBy with two more kinds of picks, for expired leases of executions and of
+// tasks.
 func dueByLease(w *statement.Dialect) *statement.Statement {
 	return statement.NewRead(dueUnion + " UNION ALL " + first(store.PickExpiredAgents, w.FirstLease) + " UNION ALL " + first(store.PickExpiredTasks, w.FirstTaskLease))
 }

@@ -42,7 +42,7 @@ var oldCheckpointsOfOrg = statement.Read(prunableColumns + "min(c.created_at), c
 	" GROUP BY x.number, x.id, x.org_id, x.kind, x.status ORDER BY x.number LIMIT ?5")
 
 // prunableCursor is a position in the two passes over prunable executions. The first pass applies
-// the policy of the org, the second one the policies of the executions.
+// the policy of the org. The second pass applies the policies that single executions have.
 type prunableCursor struct {
 	pass          int
 	since, number int64
@@ -92,8 +92,8 @@ func (r *Work) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[sto
 	return page, err
 }
 
-// addPrunable adds the rows of a query to the page. It reports whether the page is full and there
-// are more rows.
+// addPrunable adds the rows of a query to the page. It reports whether the page is full and rows
+// are left over.
 func addPrunable(v statement.View, page *store.Page[store.Prunable], query *statement.Statement, args []any, pass, limit int) (bool, error) {
 	last, full := prunableCursor{pass: pass}, false
 	err := v.Each(query, args, func(row func(...any) error) error {
@@ -113,8 +113,8 @@ func addPrunable(v statement.View, page *store.Page[store.Prunable], query *stat
 	return full, err
 }
 
-// prunableQuery returns the query of one pass and its arguments. It returns nil if that pass cannot
-// find an execution to prune.
+// prunableQuery returns the query of one pass, and the arguments of the query. It returns nil if no
+// execution can be found in that pass.
 func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now int64, limit int) (*statement.Statement, []any, error) {
 	args := []any{q.Org, now, at.since, at.number, limit}
 	if q.OlderThan != nil {
@@ -154,8 +154,8 @@ func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now 
 	return statement.NewRead(endedOfOrg + own + where + orderEnded), args, nil
 }
 
-// narrowPrunable returns the conditions that the filter in q adds to a query, and their arguments,
-// which are numbered from ?6 on.
+// narrowPrunable returns the conditions that the filter in q adds to a query, and the arguments of
+// the conditions, numbered from ?6 on.
 func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	mark := func(value any) string {
 		args = append(args, value)

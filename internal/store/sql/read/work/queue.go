@@ -31,9 +31,9 @@ var queueNames = []*statement.Statement{
 	namesOf("task_execution", "idx_task_execution_held", "x.status = 'RUNNING'"),
 }
 
-// waitingOn returns a query for the queue ?2 of the org ?1. It counts the items that are ready at
-// the time ?3, but stops counting at ?4. It also selects the time at which the oldest counted item
-// became ready.
+// waitingOn returns a query that counts the items of the queue ?2 of the org ?1 that are ready at
+// the time ?3, up to ?4 of them. It also selects the time at which the oldest counted item became
+// ready.
 func waitingOn(table, index, since, condition string) *statement.Statement {
 	return statement.Read("SELECT count(*), min(since) FROM (SELECT CASE WHEN not_before > " + since + " THEN not_before ELSE " + since + " END AS since FROM " + table +
 		" INDEXED BY " + index + " WHERE org_id = ?1 AND queue = ?2 AND " + condition + " AND not_before <= ?3 LIMIT ?4) AS found")
@@ -74,7 +74,7 @@ func (r *Work) Queues(ctx context.Context, org string, since perdure.Time, after
 	})
 }
 
-// queueList collects the queues of an org whose names are greater than the name after.
+// queueList collects the queues of an org with names greater than `after`.
 type queueList struct {
 	v          statement.View
 	org, after string
@@ -82,8 +82,8 @@ type queueList struct {
 	found      map[string]*perdure.QueueInfo
 }
 
-// at returns the queue with that name, and adds it if necessary. It returns nil if the name is not
-// greater than l.after.
+// at returns the queue with that name, after adding it if it is new. It returns nil if the name is
+// not greater than l.after.
 func (l *queueList) at(name string) *perdure.QueueInfo {
 	if name <= l.after {
 		return nil
@@ -125,7 +125,7 @@ func (l *queueList) names() error {
 	return nil
 }
 
-// eachName calls the function found for each queue whose name a query selects.
+// eachName calls `found` for each queue whose name a query selects.
 func (l *queueList) eachName(query *statement.Statement, args []any, found func(*perdure.QueueInfo)) error {
 	return l.v.Each(query, args, func(row func(...any) error) error {
 		var name string
@@ -155,8 +155,8 @@ func (l *queueList) workers(since perdure.Time) error {
 	})
 }
 
-// held counts the claimed executions of each queue. It finds them by the workers that have claimed
-// them.
+// held counts the claimed executions of each queue. It finds them by the workers that hold the
+// claims.
 func (l *queueList) held(since perdure.Time) error {
 	return l.eachName(heldOfWorkers, []any{l.org, column.Millis(since), store.MaxScannedHolds}, func(q *perdure.QueueInfo) {
 		q.Running = min(q.Running+1, perdure.MaxQueueCount)

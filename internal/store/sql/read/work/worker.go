@@ -52,7 +52,7 @@ func holdExecutions(v statement.View, w *perdure.WorkerInfo) error {
 	})
 }
 
-// holdTasks adds to each worker the tasks of the org that it has claimed.
+// holdTasks adds the claimed tasks of the org to the workers that have claimed them.
 func holdTasks(v statement.View, org string, workers map[uuid.UUID]*perdure.WorkerInfo) error {
 	return v.Each(heldTasks, []any{org, store.MaxScannedHolds}, func(row func(...any) error) error {
 		var h perdure.WorkerHold
