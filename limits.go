@@ -37,11 +37,10 @@ func (l KeyLimits) Check() error {
 	return nil
 }
 
-// maxLimit is the largest integer that a client with 64-bit floats reads exactly.
+// maxLimit is the largest limit. Clients that read JSON numbers as 64-bit floats read it exactly.
 const maxLimit = 1<<53 - 1
 
-// quotaPause is the Error.RetryAfter if too many executions are running, so that one of them must
-// end or wait first.
+// quotaPause is the Error.RetryAfter if too many executions are running.
 const quotaPause = 5 * time.Second
 
 // Run checks whether the key may have one more running execution. Errors: rate_limited.

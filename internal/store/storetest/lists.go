@@ -215,8 +215,7 @@ func tasksInOrder(f *fixture) {
 	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
 }
 
-// givesUp cancels some reads, each at a different moment. It checks that the store still reads and
-// writes after that.
+// givesUp cancels reads at different moments. It checks that the store can still read and write.
 func givesUp(f *fixture) {
 	id := f.start(func(x *perdure.Execution) { x.Input = jsonText(2 << 20) })
 	all := f.chain(id, 300)
@@ -281,7 +280,6 @@ func BoundedLists(t *testing.T, s store.Store) {
 		what   string
 		filter store.ExecutionFilter
 		want   []uuid.UUID
-		// least and most are the minimum and the maximum number of pages of the list.
 		least, most int
 	}{
 		{"kind", store.ExecutionFilter{Kind: "rare"}, rare, 7, 8},
