@@ -66,7 +66,6 @@ func official(e *llm.Endpoints, c *http.Client) llm.Provider {
 	return openai.New(openai.Config{Endpoints: there, Client: &http.Client{Transport: diverted{here.BaseURL, c.Transport}}})
 }
 
-// diverted sends requests for OpenAI to another server.
 type diverted struct {
 	to   string
 	next http.RoundTripper

@@ -16,7 +16,7 @@ import (
 // ImageRule says how a model counts the tokens of an image.
 type ImageRule string
 
-// ImagesByArea and the constants below it are the rules. With every rule, an image of unknown size
+// ImagesByArea and the constants below it are the rules. In every rule, an image of unknown size
 // counts as UnknownImage tokens.
 const (
 	// ImagesByArea counts width × height / 750 tokens, at most 4,800.
@@ -33,11 +33,10 @@ const (
 // UnknownImage is the assumed number of tokens of an image whose size is not known.
 const UnknownImage = 1600
 
-// maxImage is the maximum number of tokens that an image counts, because a model scales larger images
-// down.
+// maxImage is the maximum number of tokens of an image. Models scale larger images down.
 const maxImage = 4800
 
-// imagesOf returns the rule for a provider's models that are not in the table of limits.
+// imagesOf returns the rule for those models of a provider that are not in the table of limits.
 func imagesOf(provider string) ImageRule {
 	switch provider {
 	case "openai", "openai-responses":

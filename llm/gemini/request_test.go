@@ -14,7 +14,7 @@ import (
 
 const (
 	model = "gemini-3-pro-preview"
-	// unsigned replaces the signature of a call that another model made.
+	// unsigned is sent as the signature of a call that another model made.
 	unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 )
 

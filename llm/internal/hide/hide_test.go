@@ -27,8 +27,8 @@ func TestAKeyIsHiddenHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// TestTextWithoutTheKeyIsUnchanged checks that Hide returns texts without the key unchanged. It
-// also checks that a key of eight characters is hidden.
+// TestTextWithoutTheKeyIsUnchanged checks that Hide does not change a text without the key, and
+// that a key of only eight characters is hidden.
 func TestTextWithoutTheKeyIsUnchanged(t *testing.T) {
 	h := New(testKey)
 	for _, text := range []string{
