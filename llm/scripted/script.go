@@ -17,7 +17,8 @@ type script struct {
 	summary *turn
 }
 
-// turn has common steps, which are always played, and alternatives, of which at most one is played.
+// turn is a turn of a script. Its common steps are always played; of its alternatives, at most one
+// is played.
 type turn struct {
 	line         int
 	common       []step
