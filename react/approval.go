@@ -203,8 +203,8 @@ func (l *loop) skipAsked(asked []*call) {
 	}
 }
 
-// steered ends the turn because a message has arrived while calls waited for approval. It first
-// stores the results of the turn's calls.
+// steered ends the turn because a message has arrived while calls waited for approval. It skips the
+// calls of the turn that have no result, and appends the message.
 func (l *loop) steered(s perdure.Signal) error {
 	p := l.st.Pending
 	l.st.Pending = nil
