@@ -120,6 +120,7 @@ type QuestionTerms struct {
 	Withheld *WithheldQuestion `json:"withheld,omitempty" hidden:"true"`
 }
 
+// QuestionOption is one of the possible answers to a question.
 type QuestionOption struct {
 	// Value is the answer. The values of a question are different.
 	Value string `json:"value"`

@@ -17,6 +17,8 @@ const (
 	EmptyAnswer    ErrorKind = "empty_answer"
 	Auth           ErrorKind = "auth"
 	InvalidRequest ErrorKind = "invalid_request"
+	// ContextLength is the kind of an error for a request that does not fit into the model's
+	// context window.
 	ContextLength ErrorKind = "context_length"
 	// RuleBroken is the kind of an error for a request that was not sent, because it breaks one of the
 	// provider's rules. Err is a *RuleError.

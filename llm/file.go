@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// PDF is the media type of PDF files.
 const PDF = "application/pdf"
 
 // mediaTypes maps the extension of a URL's path to its media type.

@@ -168,10 +168,9 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	return out, nil
 }
 
-// markEscape appends the escape at the beginning of a text to `out`. If it is half of a surrogate
-// pair and the other half follows, both escapes are appended; if not, the mark of the half is
-// appended. markEscape also returns the number of bytes of the text that it has handled; 0 if it
-// needs more text.
+// markEscape appends the escape at the beginning of a text to `out`. A half of a surrogate pair is
+// appended as its mark, unless the other half follows. The second result is the number of bytes of
+// the text that markEscape has handled. It is 0 if more text is needed.
 func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	half, n := escapeAt(text)
 	if n == 0 && !whole {

@@ -15,6 +15,7 @@ type watchedTransport struct {
 	firstByte, idle time.Duration
 }
 
+// CloseIdleConnections closes the idle connections of the next transport; http.Client calls it.
 func (t *watchedTransport) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -59,8 +59,8 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	})
 }
 
-// shards is the number of runs that are played at the same time, each on its own store. More than
-// the number of cores, because runs mostly wait for the disk.
+// shards is the number of runs that are played at the same time, each on its own store. It exceeds
+// the usual number of cores, because the runs mostly wait for the disk.
 const shards = 12
 
 // interruption is the way in which a call is interrupted.

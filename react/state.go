@@ -48,7 +48,7 @@ type state struct {
 	// Prompt is the hash of the last model call's prompt; empty after a compaction.
 	Prompt     string      `json:"prompt,omitempty"`
 	LastPrompt *lastPrompt `json:"lastPrompt,omitempty"`
-	Size contextSize `json:"size,omitzero"`
+	Size       contextSize `json:"size,omitzero"`
 	// Compaction is the compaction whose summary a task is writing. The loop waits for the summary before
 	// the next turn, unless the summary is written in the background. Compactions is the number of
 	// compactions that have begun.

@@ -67,8 +67,7 @@ type gifts struct {
 	total    int
 }
 
-// give allows one more request to a webhook, if the limits permit it (see perWebhook). A webhook
-// for which no request runs may begin one even if the org has reached its limit.
+// give allows one more request to a webhook, if the limits permit it (see perWebhook).
 func (g *gifts) give(w *perdure.Webhook) bool {
 	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
 	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {

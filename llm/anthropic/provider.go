@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
+// Name is the name of this provider.
 const Name = "anthropic"
 
 // Config is the configuration of the provider.

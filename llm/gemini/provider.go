@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
+// Name is the name of this provider.
 const Name = "gemini"
 
 // Config is the configuration of the provider.

@@ -7,6 +7,7 @@ import "github.com/perdure/perdure"
 // Answer is how a fake server answers one call: with content, or with a failure.
 type Answer struct {
 	Thinking, Signature string
+	// Redacted is the data of a redacted thinking block, for protocols that have such blocks.
 	Redacted string
 	// CallSignature is the signature of the first tool call, for protocols in which tool calls have
 	// signatures.

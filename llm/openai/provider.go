@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
+// Name is the name of this provider.
 const Name = "openai"
 
 // Config is the configuration of the provider.

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
+// Name is the name of this provider.
 const Name = "scripted"
 
 // maxScript is the maximum size of a script in bytes.

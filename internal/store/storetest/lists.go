@@ -277,9 +277,9 @@ func BoundedLists(t *testing.T, s store.Store) {
 	slices.Reverse(rare)
 	slices.Reverse(waiting)
 	for _, c := range []struct {
-		what   string
-		filter store.ExecutionFilter
-		want   []uuid.UUID
+		what        string
+		filter      store.ExecutionFilter
+		want        []uuid.UUID
 		least, most int
 	}{
 		{"kind", store.ExecutionFilter{Kind: "rare"}, rare, 7, 8},

@@ -17,8 +17,8 @@ import (
 )
 
 // Run checks that a store fulfills the contract of [store.Store]. Each subtest calls the function
-// `open`, which must return an empty store. At its end, the subtest checks the invariants and
-// closes the store.
+// `open`, which must return an empty store and arrange that it is closed after the subtest. At its
+// end, each subtest checks the invariants of the stored data.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	run(t, open, func(string) bool { return true })
 }

@@ -11,6 +11,7 @@ import (
 
 // API describes the differences between the providers.
 type API struct {
+	// Name is the name of the provider.
 	Name      string
 	Abilities []llm.Ability
 	// Call makes one model call and returns its response.
@@ -37,6 +38,7 @@ func New(api API, config llm.Config) *Provider {
 	return &Provider{api: api, config: config.Normal()}
 }
 
+// Name implements llm.Provider.
 func (p *Provider) Name() string { return p.api.Name }
 
 // Endpoints implements llm.Endpointed.
