@@ -122,7 +122,7 @@ type QuestionTerms struct {
 
 // QuestionOption is one of the possible answers to a question.
 type QuestionOption struct {
-	// Value is the answer. The values of a question are different.
+	// Value is the answer. No two options of a question have the same value.
 	Value string `json:"value"`
 	// Label and Description explain the value to people.
 	Label       string `json:"label,omitempty"`

@@ -21,8 +21,8 @@ type compactedPath struct {
 	heads   []perdure.EntryHead
 	from    int // index of the first entry that a compaction may keep
 	number  int // number of secrets and ids so far
-	// The map thoughts contains the texts and signatures in the thinking of each entry. The map
-	// signed contains the signatures of each entry's tool calls.
+	// The map `thoughts` contains the texts and signatures in the thinking of each entry. The map
+	// `signed` contains the signatures of each entry's tool calls.
 	thoughts, signed map[uuid.UUID][]string
 	makers           map[uuid.UUID]llm.Model
 }

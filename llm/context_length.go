@@ -9,8 +9,7 @@ import (
 // overWindow describes how a server answers a request that does not fit into the model's context
 // window. An answer matches an overWindow if it matches every member that is set.
 type overWindow struct {
-	// provider is the beginning of the provider's name. A compatible server has the provider name
-	// of the API that it implements.
+	// provider is a prefix of the provider's name; "" matches every provider.
 	provider string
 	status   int
 	// code is the code or the type in the error response.

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// read decodes each line with encoding/json and passes the value to the function each. It panics if
-// a line is not valid.
+// read decodes each line with encoding/json and passes the value to the function `each`. It panics
+// if a line is not valid.
 
 func read[T any](lines []string, each func(T)) {
 	for _, line := range lines {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// gated reports whether an approval policy applies to calls of the tool. The policies of the
-// execution's start apply; settings in a later message do not change them.
+// gated reports whether an approval policy applies to calls of the tool. The policies with which
+// the execution was started apply; settings in a later message do not change them.
 func (l *loop) gated(tool string) bool {
 	return l.in.Approvals != nil && l.in.Approvals.Gate().Guards(tool)
 }

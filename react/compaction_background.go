@@ -88,11 +88,11 @@ func (l *loop) drop(why string) error {
 	return l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: why})
 }
 
-// settleCompaction handles a compaction in the background when a response has ended. A summary that
-// is written is appended, unless the client still has to answer tool calls. If no summary was
-// appended and the run ends, the compaction is dropped. Otherwise the summary is appended before
-// the next model call. The run does not wait for it here, so that clients see at once that the
-// response has ended. The caller has saved the state.
+// settleCompaction handles a compaction in the background when a response has ended. If the summary
+// is written, it is appended, unless the client still has to answer tool calls. If it is not
+// appended and the run ends, the compaction is dropped. If the run goes on, the summary is appended
+// before the next model call. The run does not wait for the summary here, so that clients see at
+// once that the response has ended. The caller has saved the state.
 func (l *loop) settleCompaction(ends bool) error {
 	if len(l.st.Open) == 0 {
 		if err := l.takeWritten(); err != nil {

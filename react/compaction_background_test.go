@@ -15,9 +15,9 @@ import (
 )
 
 // These are numbers of calls of the lookTool. The model's window has 8,000 tokens, and each call
-// returns 1,000 bytes. After backgroundAt calls, a summary begins in the background. After
-// awaitedAt calls, the context is over the threshold. The constant last is the number of calls of a
-// run that ends between these two points.
+// returns 1,000 bytes. After `backgroundAt` calls, a summary begins in the background. After
+// `awaitedAt` calls, the context is over the threshold. The constant `last` is the number of calls
+// of a run that ends between these two points.
 const (
 	backgroundAt = 12
 	awaitedAt    = 15

@@ -23,11 +23,11 @@ type windowModel struct {
 	window    int
 	asked     []llm.Request
 	forget    bool // requests are not recorded in the field asked
-	// While the channel held is set and not closed, requests for summaries wait. For each such
-	// request, one value is sent to the channel writing.
+	// While the channel `held` is set and not closed, requests for summaries wait. For each such
+	// request, one value is sent to the channel `writing`.
 	held, writing chan struct{}
-	// While the channel end is set and not closed, the model call with the number endAt (counted
-	// from 0) waits.
+	// While the channel `end` is set and not closed, the model call with the number `endAt`
+	// (counted from 0) waits.
 	end   chan struct{}
 	endAt int
 }
@@ -80,7 +80,7 @@ type lookTool struct {
 	mu   sync.Mutex
 	runs map[int]int
 	// stops contains the numbers of the calls that wait. Such a call sends its number to the
-	// channel stopped, and then waits for a value from the channel next.
+	// channel `stopped`, and then waits for a value from the channel `next`.
 	stops   []int
 	stopped chan int
 	next    chan struct{}

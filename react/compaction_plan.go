@@ -44,8 +44,8 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// The field kept is the size of the piece after a compaction that keeps it, which cuts long
-	// tool results and arguments. The field asked is the size of the piece in the request for a
+	// The field `kept` is the size of the piece after a compaction that keeps it, which cuts long
+	// tool results and arguments. The field `asked` is the size of the piece in the request for a
 	// summary, where other long texts are cut, too.
 	kept, asked int
 }
@@ -109,7 +109,7 @@ func cuts(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
-// earlierCompaction describes the newest compaction in the path: the field messages is the number
+// earlierCompaction describes the newest compaction in the path: the field `messages` is the number
 // of messages that its summary replaces.
 type earlierCompaction struct{ messages int }
 
@@ -221,8 +221,8 @@ func (p planner) pinned(pieces []piece) []uuid.UUID {
 	room, user := min(maxPinnedTokens, p.limits.Window/8), false
 	pinned := []uuid.UUID{}
 	for _, c := range pieces {
-		// The pieces before an earlier compaction are pinned already. So no user message after it
-		// counts as the first one.
+		// The pieces before an earlier compaction are pinned already. So no user message after that
+		// compaction counts as the first one.
 		user = user || c.Entry.Type == perdure.EntryCompaction
 		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
 		user = user || first

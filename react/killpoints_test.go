@@ -156,7 +156,8 @@ type outcome struct {
 	calls, commits map[string]int
 }
 
-// line is an entry of the conversation. In a tool result, the field label is the label of the call.
+// line is an entry of the conversation. In a tool result, the field `label` is the label of its
+// call.
 type line struct{ text, label string }
 
 // undisturbed checks the outcome of a run without interruption.

@@ -113,7 +113,7 @@ func (p *serverPair) start(prompt string) uuid.UUID {
 	return x.ID
 }
 
-// say sends a message to every server, as a client does that does not know whether a server has
+// say sends a message to every server. Clients do that if they do not know whether a server has
 // stored the message.
 func (p *serverPair) say(id uuid.UUID, text string) {
 	p.t.Helper()

@@ -25,7 +25,8 @@ type Counters struct {
 type promptRecord struct {
 	llm.Prompt
 	// Changed says that the prompt does not begin with the prompt of the previous call. After a
-	// compaction, only changes before the first message that the compaction replaced count.
+	// compaction, a change counts only if it is before the first message that the compaction
+	// replaced.
 	Changed bool `json:"changed,omitempty"`
 	// Change says where the prompt has changed. It is nil if a worker of an older version made the previous
 	// call.

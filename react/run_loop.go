@@ -18,8 +18,8 @@ type run struct {
 	step   uuid.UUID         // the id of the step with the runRecord
 	frozen perdure.Approvals // the approval policies of the execution
 	out    RunResult
-	// The field last is the id of the model call of the newest turn. The field calls contains the
-	// tool calls in its answer, with their outcomes.
+	// The field `last` is the id of the model call of the newest turn. The field `calls` contains
+	// the tool calls in its answer, with their outcomes.
 	last  *uuid.UUID
 	calls []runCall
 	entry uuid.UUID // the entry id of the newest answer

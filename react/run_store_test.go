@@ -54,7 +54,8 @@ func newRunStore(t *testing.T, open opentest.Opener) *runStore {
 	return w
 }
 
-// process is a running worker. The function stop stops it and waits for all its goroutines.
+// process is a running worker. The function `stop` stops the worker and waits for all its
+// goroutines.
 type process struct{ stop func() }
 
 // server creates a server on the store s. All servers of a run share the notifier.

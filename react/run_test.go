@@ -69,8 +69,8 @@ func shape(t *testing.T, requests []llm.Request) string {
 }
 
 // TestRunOnEachLine checks that Run sends the model the same requests as the react agent. The
-// subtests differ in the connection (one process or gRPC), the persistence mode (REMOTE or LOCAL)
-// and the size of the results.
+// subtests differ in the connection (one process or gRPC) and in the persistence mode (REMOTE or
+// LOCAL). The tool results are stored as blobs.
 func TestRunOnEachLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 5

@@ -21,7 +21,7 @@ type contextSize struct {
 // another model.
 const otherModel = 1.15
 
-// of returns the estimated size of the context for the model m. The parameter fixed is the
+// of returns the estimated size of the context for the model m. The parameter `fixed` is the
 // estimated size of the system prompt and the tools. It is added only if Tokens is an estimate,
 // because a provider's count includes the system prompt and the tools.
 func (s contextSize) of(m perdure.ModelConfig, fixed int) int {

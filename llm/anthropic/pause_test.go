@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// pausing returns a provider whose server answers each request with the next element of `streams`,
-// and all later requests with the last element.
+// pausing returns a provider whose server answers requests with the elements of `streams` in order,
+// and all further requests with the last element.
 func pausing(t *testing.T, streams ...[]string) (llm.Provider, *[]json.RawMessage) {
 	t.Helper()
 	var got []json.RawMessage // the messages of each request; requests are sequential

@@ -25,8 +25,8 @@ type Config = llm.Config
 // Provider implements llm.Provider.
 type Provider struct{ *adapter.Provider }
 
-// New creates the provider. A call uses only keys that config.Endpoints allows; no other
-// environment variables are read.
+// New creates the provider. All API keys come from config.Endpoints; New itself reads no
+// environment variables.
 func New(config Config) *Provider {
 	return &Provider{adapter.New(adapter.API{
 		Name: Name, Abilities: []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat},

@@ -30,7 +30,7 @@ type alternative struct {
 	steps []step
 }
 
-// steps returns the steps to play. The parameter fresh is the text of the messages since the last
+// steps returns the steps to play. The parameter `fresh` is the text of the messages since the last
 // answer. The bool is false if no alternative fits that text.
 func (t turn) steps(fresh string) ([]step, bool) {
 	if len(t.alternatives) == 0 {

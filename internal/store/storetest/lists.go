@@ -27,7 +27,7 @@ var listTests = map[string]func(*fixture){
 	"a cursor that is none is refused":                 badCursors,
 }
 
-// pages reads a whole list in pages. The parameter size is the maximum number of items of a page.
+// pages reads a whole list in pages. A page has at most `size` items.
 func pages[T any](f *fixture, size int, read func(cursor string, limit int) (store.Page[T], error)) []T {
 	f.Helper()
 	var all []T

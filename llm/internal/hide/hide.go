@@ -30,9 +30,9 @@ type Hider struct {
 // the key as the rest of that escape.
 type pass struct {
 	forms []form
-	// escape decodes the escape at the beginning of a text to char. n is the length of the escape; 0 if
-	// the text begins with none. unfinished is true if more text is needed to decide. The field is nil
-	// for the pass over the unchanged text.
+	// escape decodes the escape at the beginning of a text to the result `char`. The result n is
+	// the length of the escape; 0 if the text begins with none. The result `unfinished` is true if
+	// more text is needed to decide. The field is nil for the pass over the unchanged text.
 	escape func(text string) (n int, char byte, unfinished bool)
 
 	held   []unit // characters that may still become part of a match
