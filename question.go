@@ -200,7 +200,8 @@ type Answer struct {
 	// It is the SHA-256 of the approved details. The input of the permitted task must have the same
 	// hash.
 	BareSHA256 *Hash `json:"bareSha256,omitempty" wire:"-" hidden:"true"`
-	// ContentMark is set in responses of the API under the same condition as in Question.
+	// ContentMark is set in responses of the API if the worker of a LOCAL execution is not
+	// connected, so that the answer has no content.
 	ContentMark `wire:"-"`
 }
 

@@ -186,7 +186,7 @@ func (t QuestionTerms) valueHash() *Hash {
 }
 
 // SameValue reports whether two questions have the same schema and choices. It compares hashes, so
-// the content of one of the questions may be withheld.
+// it also works if the content of a question is only on the worker.
 func (t QuestionTerms) SameValue(other QuestionTerms) bool {
 	a, b := t.valueHash(), other.valueHash()
 	if a == nil || b == nil {

@@ -35,7 +35,7 @@ const NoOutcome = -1
 // WaitChoice is the outcome of one wait: the index of the alternative that was met, from 0.
 type WaitChoice struct {
 	Name string
-	// Number is the number of this wait among the waits of the same name since the checkpoint, from 1.
+	// Number counts the waits with this name since the checkpoint, from 1.
 	Number int
 	Index  int
 }

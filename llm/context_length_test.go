@@ -14,7 +14,7 @@ import (
 )
 
 // answered is an error from a server: the body of a response or, if Event is true, an event in a
-// stream. Over reports that the server refused the request because of the model's context window.
+// stream. If Over is set, the server refused the request because of the model's context window.
 type answered struct {
 	From, Provider string
 	Status         int

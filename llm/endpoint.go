@@ -20,8 +20,8 @@ type providerDefaults struct{ baseURL, baseEnv, keyEnv, model string }
 // otherKeys are the alternative environment variables for a provider's API key, by provider.
 var otherKeys = map[string]string{"gemini": "GOOGLE_API_KEY"}
 
-// defaultsOf are the defaults by provider. The base URLs have the form that the official SDKs expect:
-// OpenAI's ends in /v1, the others have no version.
+// defaultsOf are the defaults by provider. The base URLs have the form that the official SDKs
+// expect: that of OpenAI ends in /v1, and the other URLs have no version.
 var defaultsOf = map[string]providerDefaults{
 	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "claude-sonnet-5-5"},
 	"openai":           {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.4"},

@@ -10,8 +10,8 @@ import (
 const (
 	// unknownFile is the assumed number of tokens of a file whose content is not in the message.
 	unknownFile = UnknownImage
-	// bytesOfFile is the assumed number of bytes per token in a file that is not text, such as a PDF.
-	// A PDF page with about 50 KiB and 2,000 tokens has this ratio.
+	// bytesOfFile is the assumed number of bytes per token in a file that is not text, such as a
+	// PDF. It assumes that a PDF page has about 50 KiB and 2,000 tokens.
 	bytesOfFile = 25
 )
 

@@ -21,9 +21,9 @@ type ImageRule string
 const (
 	// ImagesByArea counts width × height / 750 tokens, at most 4,800.
 	ImagesByArea ImageRule = "area"
-	// ImagesByTiles counts 85 tokens, and 170 more for each tile of 512 × 512 pixels. The image is
-	// first scaled down to fit into 2,048 × 2,048, and then until its shorter side has at most 768
-	// pixels. An image with the detail low counts 85 tokens.
+	// ImagesByTiles counts 85 tokens, and 170 more for each tile of 512 × 512 pixels. Before that,
+	// the image is scaled down to at most 2,048 × 2,048 pixels, and then to at most 768 pixels on
+	// the shorter side. An image whose Detail is low counts 85 tokens.
 	ImagesByTiles ImageRule = "tiles"
 	// ImagesByLargeTiles counts 258 tokens for each tile of 768 × 768 pixels, at most 4,800. An image
 	// of at most 384 × 384 pixels counts 258 tokens.

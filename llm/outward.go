@@ -47,8 +47,8 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 }
 
 // Distinct returns messages in which all tool calls have different ids. In a stored conversation, a
-// call may have the id of an earlier call that already has its result, but providers refuse that.
-// Distinct replaces the id of the later call and of its result, in copies of the messages.
+// call may have the id of an earlier, completed call, but providers refuse that. In copies of the
+// messages, Distinct gives the later call and its result a new id.
 func Distinct(messages []perdure.Message) []perdure.Message {
 	seen := map[string]bool{}
 	out := messages

@@ -28,13 +28,13 @@ type OutwardRules struct {
 //   - A part that the provider does not accept becomes a text that says so.
 //   - A compaction becomes a text with perdure.SummaryPrefix and the summary.
 //   - The name of a call that the provider does not accept is replaced by a valid
-//     one. Of two calls with the same id, the later one gets another (Distinct).
+//     one. Of two calls with the same id, the later call gets a new id (Distinct).
 //   - A user message with ContinueText is inserted before an assistant message at the
 //     beginning, and after an assistant message that a model must continue.
 //   - Blank system messages, and tools with the name of an earlier tool, are omitted.
 //
-// The form of a message does not change when the conversation grows. So a request begins with the
-// previous request, and prompt caches hit.
+// The encoding of a message does not depend on later messages. So when a conversation grows, a
+// request begins with the previous request, and the provider's prompt cache can be used.
 func Outward(req Request, rules OutwardRules) Request {
 	req.Tools = distinctTools(req.Tools)
 	messages := make([]perdure.Message, 0, len(req.Messages)+2)

@@ -149,8 +149,8 @@ func TestCharactersCutBetweenDeltas(t *testing.T) {
 	}
 }
 
-// TestHalvesAreMarkedWhereverTheNetworkCuts checks that MarkHalves returns the same bytes for any
-// sizes of reads, and that Escaped converts marked halves back to escapes.
+// TestHalvesAreMarkedWhereverTheNetworkCuts checks that MarkHalves returns the same bytes however
+// the body is cut into reads, and that Escaped converts marks back to escapes.
 func TestHalvesAreMarkedWhereverTheNetworkCuts(t *testing.T) {
 	for _, body := range []string{
 		`data: {"t":"a\ud83d"}` + "\n\n" + `data: {"t":"\ude00b"}` + "\n", `"\ud83d\ude00"`, `"\\ud83d\\\ud83d"`, `"\ud83d\n\ude00\ud83d`,

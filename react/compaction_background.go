@@ -28,8 +28,8 @@ func (l *loop) isDue(m perdure.ModelConfig) bool {
 	return size >= ahead || size >= max(due, l.st.CompactFrom)
 }
 
-// planAhead returns the compaction that begins together with the next model call, so that the loop does not
-// wait for its summary. It returns nil if none is due. It reads the path, which commits pending entries.
+// planAhead returns the compaction that begins in the background together with the next model call.
+// It returns nil if no compaction is due. It reads the path, which commits pending entries.
 func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	if l.st.Compaction != nil || !l.isDue(m) || l.asked().CompactFrom != nil {
 		return nil, nil // a client that has set CompactFrom expects the compaction before the call

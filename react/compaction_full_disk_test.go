@@ -48,8 +48,8 @@ func (d *fullDisk) before(op disktest.Op) int32 {
 	return lib.SQLITE_FULL
 }
 
-// fill makes the disk full after the given number of writes. A negative number gives it space
-// again.
+// fill makes the disk full after the given number of writes. After a call with a negative number,
+// the disk has space again.
 func (d *fullDisk) fill(after int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -158,9 +158,8 @@ func (p planner) keptTokens() int {
 	return min(maxKeptTokens, p.limits.Window/4)
 }
 
-// textBytes returns the maximum number of bytes to which a compaction cuts a tool result, or the
-// arguments of a call, that it keeps. In the request for a summary, this limit applies to every
-// text.
+// textBytes returns the size in bytes to which a compaction cuts the tool results, and the
+// arguments of calls, that it keeps. In the request for a summary, every text is cut to this size.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
 // begins reports whether a turn begins at the piece. This is the case for every message except tool

@@ -205,7 +205,7 @@ func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (befor
 	return l.fixedSize() + sum(old), l.fixedSize() + sum(pieces), touches, err
 }
 
-// isSame reports whether p and other are the same message for a model.
+// isSame reports whether a model sees the same message in both pieces.
 func (p piece) isSame(other piece) bool {
 	return p.Entry.ID == other.Entry.ID && p.Rewritten == other.Rewritten && p.ResultBytes == other.ResultBytes
 }

@@ -189,8 +189,8 @@ func (o *longOutcome) comparePaid(t *testing.T) {
 	}
 }
 
-// compareLines checks that both runs have the same conversation, except for the results of
-// interrupted tools.
+// compareLines checks that the run has the same conversation as the run without deaths, except for
+// the results of interrupted tools.
 func (o *longOutcome) compareLines(t *testing.T, want *longOutcome) {
 	t.Helper()
 	if len(o.lines) != len(want.lines) {

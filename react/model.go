@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// modelRequest is the input of a model task. It names the leaf of the conversation instead of repeating the
-// conversation, so it is small and does not depend on how the prompt is built.
+// modelRequest is the input of a model task. It contains the id of the conversation's leaf instead
+// of the conversation, so it is small and does not depend on how the prompt is built.
 type modelRequest struct {
 	Turn        int                 `json:"turn"`
 	Try         int                 `json:"try"`
@@ -29,7 +29,7 @@ type modelRequest struct {
 	// Later is set, this is not the first turn of the response.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
-	// Compaction, if set, makes the call ask for a summary of the conversation instead of an
+	// Compaction, if set, means that the call asks for a summary of the conversation, not for an
 	// answer.
 	Compaction *compactionRequest `json:"compaction,omitempty"`
 	// Spent says that the response has reached its maximum number of tool calls that run on
@@ -301,8 +301,8 @@ func (s *answerStream) delta(d llm.Delta) error {
 	return nil
 }
 
-// modelError converts the error of a model call to an error that says whether and when the task is tried
-// again.
+// modelError converts the error of a model call to an error that says whether and when the task is
+// retried.
 func modelError(err error) error {
 	var failed *llm.Error
 	if errors.As(err, &failed) {

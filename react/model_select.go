@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// choose returns the model for the next turn. A model that a person has chosen has precedence, if the
-// settings of the response contain that model. Error: invalid_argument if no model is configured, or if
-// Select returns a model that is not configured.
+// choose returns the model for the next turn. If a person has chosen a model, and the settings of
+// the response contain it, that model is used. Error: invalid_argument if no model is configured,
+// or if Select returns a model that is not configured.
 func (l *loop) choose() (perdure.ModelConfig, error) {
 	models := l.asked().Models
 	if len(models) == 0 {

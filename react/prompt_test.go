@@ -92,7 +92,7 @@ func TestPrefixChangesAreRecorded(t *testing.T) {
 }
 
 // TestRequestBytesAreTheSameOnEveryWorker checks that the provider receives the same bytes for the
-// same path: in a retry of a call, in a call by another worker, and in another execution.
+// same path, also in a retry, in a call by another worker, and in another execution.
 func TestRequestBytesAreTheSameOnEveryWorker(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	remote := llmtest.Remote{

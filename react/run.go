@@ -60,8 +60,8 @@ type RunResult struct {
 	// Usage is the sum of the usage of all model calls. It includes the cost if the prices are
 	// known.
 	Usage perdure.Usage
-	// StopReason is turn_limit if the Run ended because MaxTurns was reached while the model still called
-	// tools. Otherwise it is the stop reason of the last answer.
+	// StopReason is turn_limit if the Run ended because it reached MaxTurns although the model
+	// called more tools. Otherwise it is the stop reason of the last answer.
 	StopReason perdure.StopReason
 	// Turns is the number of model calls that the Run made.
 	Turns int

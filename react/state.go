@@ -49,17 +49,18 @@ type state struct {
 	Prompt     string      `json:"prompt,omitempty"`
 	LastPrompt *lastPrompt `json:"lastPrompt,omitempty"`
 	Size       contextSize `json:"size,omitzero"`
-	// Compaction is the compaction whose summary a task is writing. The loop waits for the summary before
-	// the next turn, unless the summary is written in the background. Compactions is the number of
-	// compactions that have begun.
+	// Compaction is the compaction whose summary a task is writing. Unless it is a compaction in
+	// the background, the loop waits for the summary before the next turn. Compactions is the
+	// number of compactions that have begun.
 	Compaction  *compaction `json:"compaction,omitempty"`
 	Compactions int         `json:"compactions,omitempty"`
 	// Rest is a compaction that covered only some of the entries that it should have covered,
 	// because the window was too small. The loop begins another compaction for the remaining
 	// entries.
 	Rest *compaction `json:"rest,omitempty"`
-	// CompactFrom is the estimated context size, in tokens, at which the next automatic compaction is
-	// tried. It is set after a compaction that failed or left the context too large.
+	// CompactFrom is the estimated context size, in tokens, at which the next automatic compaction
+	// is tried. It is set after a compaction that failed, or after which the context was still too
+	// large.
 	CompactFrom int `json:"compactFrom,omitempty"`
 	// BackgroundFrom is the estimated context size, in tokens, at which the next compaction in the
 	// background is tried. It is set after a compaction.

@@ -15,8 +15,8 @@ import (
 type body struct {
 	content []byte
 	// token is the secret token of the link in the content; "" if the content has no link. The
-	// token is not stored. If the endpoint's response contains the token, the response is stored
-	// without it.
+	// token is not stored. A response of the endpoint that contains the token is stored without the
+	// token.
 	token string
 }
 

@@ -130,8 +130,8 @@ func TestABoundWebhookGetsALink(t *testing.T) {
 }
 
 // TestATokenThatIsCutOffIsNotStored checks an endpoint whose response contains the token just where
-// the stored part of the response ends. The beginning of the token is not stored, because it is
-// secret, too.
+// the stored part of the response ends. The stored part must not contain the beginning of the
+// token, which is secret, too.
 func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
 	each(t, func(b *bench) {
 		b.linksTo(t)

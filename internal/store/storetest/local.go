@@ -190,7 +190,7 @@ func stagedContents(f *fixture) {
 		_, err := f.s.Blob(f.ctx, id, ref.ID)
 		f.wantCode(err, perdure.NotFound)
 	}
-	// An upload of the same content may start again from its beginning, as it does after a crash.
+	// An upload of the same content may start again from the beginning, as after a crash.
 	stage(store.Staged{ID: refs[1].ID, Content: large[:10]})
 	stage(store.Staged{ID: refs[1].ID, At: 10, Content: large[10:]})
 	f.equal("what is missing at last", missing(), 0)

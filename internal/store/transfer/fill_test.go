@@ -31,7 +31,8 @@ func id(n byte) []byte {
 }
 
 // filled returns the path of a store's file with two rows in every table of the schema. One row has
-// a value in every column. The other one has only the required columns, with empty values.
+// a value in every column. The other row has values only in the required columns, and these are
+// empty.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")

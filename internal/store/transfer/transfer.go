@@ -216,8 +216,8 @@ func (c *copier) sameTables(ctx context.Context) error {
 }
 
 // movedBefore handles a source that was moved, if the target has no unfinished copy. If the target
-// has the epoch of the source, the copy is done. Otherwise the store was moved to another target,
-// and the error is conflict.
+// has the epoch of the source, an earlier call has finished the copy. Otherwise the store was moved
+// to another target, and the error is conflict.
 func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done bool, err error) {
 	epoch, _, err := c.source.Identity(ctx)
 	if err != nil {

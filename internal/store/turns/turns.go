@@ -1,5 +1,4 @@
-// Package turns limits how many reads run at the same time, and divides these places fairly among
-// orgs. A place is, for example, a connection for reads.
+// Package turns limits how many reads run at the same time, and shares them fairly among orgs.
 package turns
 
 import (

@@ -44,9 +44,9 @@ func TestTextWithoutTheKeyIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestHidingDoesNotDependOnSplits checks that a text in random pieces has the same result as the
-// whole text, and that the result does not contain the key. Between pieces, the Hider withholds
-// fewer than 48 characters.
+// TestHidingDoesNotDependOnSplits checks that a Hider returns the same text for random pieces as
+// for the whole text, and that this text does not contain the key. Between pieces, the Hider
+// withholds fewer than 48 characters.
 func TestHidingDoesNotDependOnSplits(t *testing.T) {
 	h := New(testKey)
 	all := hidetest.Writings(testKey)
