@@ -10,7 +10,7 @@ const MaxInterruptReason = 4 << 10
 
 // Interrupt is the value of an InterruptSignal.
 type Interrupt struct {
-	// Reason says why the turn was stopped. The log shows it.
+	// Reason says why the turn was stopped. The reason is recorded in the log.
 	Reason string `json:"reason,omitempty"`
 }
 

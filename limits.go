@@ -37,11 +37,10 @@ func (l KeyLimits) Check() error {
 	return nil
 }
 
-// maxLimit is the largest integer that a client with 64-bit floats reads exactly.
+// maxLimit is the largest limit. Clients that read JSON numbers as 64-bit floats read it exactly.
 const maxLimit = 1<<53 - 1
 
-// quotaPause is the Error.RetryAfter if too many executions are running, so that one of them must
-// end or wait first.
+// quotaPause is the Error.RetryAfter if too many executions are running.
 const quotaPause = 5 * time.Second
 
 // Run checks whether the key may have one more running execution. Errors: rate_limited.
@@ -54,8 +53,9 @@ func (l KeyLimits) Run(u KeyUse) error {
 		u.Running, l.MaxRunning)}
 }
 
-// Store checks whether the key may store the given number of further bytes. Content of an execution
-// that has started is counted but never refused. Errors: rate_limited.
+// Store checks whether the key may store the given number of further bytes. New content of a
+// started execution is counted but never refused, so it is not checked with Store. Errors:
+// rate_limited.
 func (l KeyLimits) Store(u KeyUse, more int64) error {
 	if l.MaxStored == 0 || u.Stored <= l.MaxStored && more <= l.MaxStored-u.Stored {
 		return nil
@@ -65,8 +65,8 @@ func (l KeyLimits) Store(u KeyUse, more int64) error {
 		u.Stored, more, l.MaxStored)}
 }
 
-// Wait returns the time until the key's token bucket holds a whole token. Each request takes one token;
-// held is the part of a token that the bucket holds now.
+// Wait returns the time until the key's token bucket holds a whole token. Each request takes one
+// token. The parameter `held` is the part of a token that the bucket holds now.
 func (l KeyLimits) Wait(held float64) time.Duration {
 	return time.Duration(math.Ceil((1 - held) / float64(l.RequestsPerSecond) * float64(time.Second)))
 }

@@ -22,8 +22,8 @@ const (
 	PartFile       PartType = "file"
 	PartToolCall   PartType = "toolCall"
 	PartToolResult PartType = "toolResult"
-	// PartCompaction is the summary of an earlier part of the conversation. It is the only part of
-	// its message, which has the role user. Clients cannot send it.
+	// PartCompaction is the summary of an earlier part of the conversation. Its message is a user
+	// message without other parts. Clients cannot send it.
 	PartCompaction PartType = "compaction"
 )
 
@@ -36,16 +36,16 @@ type Part struct {
 	Text          string `json:"text,omitempty"`
 	TextSignature string `json:"textSignature,omitempty"`
 
-	// Thinking and ThinkingSignature are the fields of a PartThinking. A redacted part has no text: its
-	// signature holds the data that the provider needs back. A tool call may carry the signature of the
-	// thinking that led to it.
+	// Thinking and ThinkingSignature are the fields of a PartThinking. A redacted part has no text;
+	// its signature is the data that must be sent back to the provider. A tool call may have the
+	// ThinkingSignature of the thinking that led to it.
 	Thinking          string `json:"thinking,omitempty"`
 	ThinkingSignature string `json:"thinkingSignature,omitempty"`
 	Redacted          bool   `json:"redacted,omitempty"`
 
-	// Data (base64) and MimeType, or URL, hold an image or a file. The provider fetches the content of
-	// a URL. A file may instead have the FileID that its provider assigned. Detail is the resolution at
-	// which a model looks at an image: low, high, auto or original.
+	// An image or a file has Data (base64) and MimeType, or a URL, from which the provider fetches
+	// the content. A file may instead have the FileID that a provider assigned to it. Detail is the
+	// resolution at which a model looks at an image: low, high, auto or original.
 	Data     string `json:"data,omitempty"`
 	MimeType string `json:"mimeType,omitempty"`
 	URL      string `json:"url,omitempty"`
@@ -55,7 +55,7 @@ type Part struct {
 
 	// ID and the fields below it describe a tool call. ID is Perdure's id, unique in the execution;
 	// ProviderID is the provider's id. RawArguments is the text that the provider sent, unchanged.
-	// Arguments is the same text as JSON; it is absent if the text is not valid JSON.
+	// Arguments is the same text as a JSON value; it is absent if the text is not valid JSON.
 	ID           string          `json:"id,omitempty"`
 	ProviderID   string          `json:"providerId,omitempty"`
 	Name         string          `json:"name,omitempty"`
@@ -74,8 +74,8 @@ type Part struct {
 	Native json.RawMessage `json:"native,omitempty"`
 }
 
-// MarshalJSON writes the members that belong to a part's type, even if they are empty. A text part
-// has its text; a result has its tool, its parts and whether it is an error.
+// MarshalJSON writes the members that belong to a part's type, even if they are empty. For example,
+// a text part always has the member "text".
 func (p Part) MarshalJSON() ([]byte, error) {
 	type plain Part
 	switch p.Type {
@@ -111,7 +111,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // Text returns a text part.
 func Text(s string) Part { return Part{Type: PartText, Text: s} }
 
-// SummaryPrefix is the text that a model reads before a summary.
+// SummaryPrefix is the text that precedes a summary when a model reads it.
 const SummaryPrefix = "Summary of the conversation so far:\n\n"
 
 // Compaction returns a part with the summary of an earlier part of the conversation.
@@ -136,7 +136,8 @@ const (
 )
 
 // Content is the content of a message entry. Provider, Model, Usage and StopReason are set on
-// assistant messages. A message with a PartCompaction has the Provider and Model of its Native block.
+// assistant messages. In a message with a PartCompaction, Provider and Model say which model made
+// its Native block.
 type Content struct {
 	Parts      []Part     `json:"parts"`
 	Provider   string     `json:"provider,omitempty"`

@@ -15,7 +15,7 @@ const (
 	CallGenerate   = "generate"   // a call of react.Generate
 )
 
-// ModelCall is a model call together with its request. The request is rebuilt from stored data.
+// ModelCall is a model call together with its request, which is rebuilt from stored data.
 type ModelCall struct {
 	// TaskID is the id of the task that made the call. It is also the id of the call.
 	TaskID  uuid.UUID   `json:"taskExecutionId"`
@@ -31,8 +31,8 @@ type ModelCall struct {
 	SystemPrompt string         `json:"systemPrompt"`
 	Tools        []CallTool     `json:"tools" nullable:"false"`
 	Parameters   CallParameters `json:"parameters"`
-	// Prompt compares the rebuilt prompt with the prompt that was sent; nil if no hash of the sent
-	// prompt is stored.
+	// Prompt says whether the rebuilt prompt equals the prompt that was sent; nil if no hash of the
+	// sent prompt is stored.
 	Prompt *CallPrompt `json:"prompt"`
 	// Answer is nil until the call has succeeded. Its usage includes the tokens that the provider read
 	// from its cache.
@@ -66,7 +66,7 @@ type CallParameters struct {
 	Hints
 }
 
-// CallPrompt compares two prompts by their hashes.
+// CallPrompt contains the hashes of the sent and of the rebuilt prompt of a call.
 type CallPrompt struct {
 	// SHA256 is the hash of the prompt that was sent: the system prompt, the tools and the messages.
 	// Shown is the hash of the rebuilt prompt. Matches reports whether the two are equal.
@@ -88,22 +88,23 @@ type StoredCall struct {
 	Task *Task
 	// Input is the input of the execution.
 	Input json.RawMessage
-	// Tools are the tools that the program knows.
+	// Tools are the tools that this program knows, with their descriptions and schemas.
 	Tools []ToolInfo
 	// FindTasks returns tasks and records of steps of the execution, in the order of ids. It returns
 	// nil in place of a task that does not exist.
 	FindTasks func(ids ...uuid.UUID) ([]*Task, error)
-	// ContextPath returns the entries of the path to leaf from which ContextOf builds the context.
+	// ContextPath returns the entries from which ContextOf builds the context at the entry `leaf`.
 	ContextPath func(leaf uuid.UUID) iter.Seq2[Entry, error]
 }
 
 // CallRebuilder rebuilds requests of model calls. Package react implements it.
 type CallRebuilder interface {
-	// Rebuild returns the call together with its request. Errors: not_found (the task is no model
-	// call).
+	// Rebuild returns the call together with its request. Errors: not_found if the task is no model
+	// call.
 	Rebuild(StoredCall) (*ModelCall, error)
-	// Body returns the body of the HTTP request, built by the code that calls the provider, without the
-	// API key. If provider is empty, the provider of the call is used. Errors: not_found (as for
-	// Rebuild), invalid_argument (the provider has no body, or cannot send such a request).
+	// Body returns the body of the HTTP request of the call, without the API key. It is the request
+	// to the given provider or, if `provider` is empty, to the provider of the call. Errors:
+	// not_found if the task is no model call; invalid_argument if the provider has no such body or
+	// cannot send such a request.
 	Body(ctx context.Context, s StoredCall, provider string) ([]byte, error)
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // ModelSignal is the name of the signal that chooses the model of a react agent. The choice applies
-// from the next turn on. The signal's value is a [ModelChoice]. Agents of other kinds may use the name
-// for signals of their own.
+// from the next turn on. The signal's value is a [ModelChoice]. Agents of other kinds may use this
+// name for other signals.
 const ModelSignal = "model"
 
 // ModelChoice is the value of a ModelSignal. It names one of the models in the execution's
@@ -28,9 +28,9 @@ func (c ModelChoice) Of(models []ModelConfig) (m ModelConfig, ok bool) {
 	return models[i], true
 }
 
-// ParseModelChoice parses and checks the value of a ModelSignal. It does not compare the choice
-// with the execution's models. The error is invalid_argument, and its field name begins with the
-// argument field.
+// ParseModelChoice parses and checks the value of a ModelSignal. It does not check whether the
+// execution has the model; see CheckAmong. The error is invalid_argument. The field path in the
+// error begins with `field`.
 func ParseModelChoice(field string, value []byte) (ModelChoice, error) {
 	var c ModelChoice
 	if !strings.HasPrefix(strings.TrimSpace(string(value)), "{") {
@@ -48,8 +48,8 @@ func ParseModelChoice(field string, value []byte) (ModelChoice, error) {
 	return c, ModelConfig{Provider: c.Provider, ModelID: c.ModelID}.CheckModelID(field + ".")
 }
 
-// CheckAmong checks that the choice names one of the models. The error is invalid_argument; its
-// field name begins with the argument field, and its message lists the models.
+// CheckAmong checks that the choice names one of the models. The error is invalid_argument and
+// lists the models. The field path in the error begins with `field`.
 func (c ModelChoice) CheckAmong(field string, models []ModelConfig) error {
 	if _, ok := c.Of(models); ok {
 		return nil

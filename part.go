@@ -25,9 +25,9 @@ const UnnamedTool = "unnamed_tool"
 
 // CheckParts refuses parts that a message with this role cannot have, or that no provider accepts.
 // Examples are a part of an unknown type, an image without valid data, and a tool call without a
-// name. It refuses more than MaxParts parts, and it checks the parts inside tool results, too. The
-// error is invalid_argument. If the argument at is "parts", its field name is, for example,
-// parts[2].data.
+// name. It checks the parts inside tool results, too, and refuses more than MaxParts parts. The
+// error is invalid_argument. The parameter `at` is the path of the list in the error: with "parts",
+// the error names, for example, parts[2].data.
 func CheckParts(role Role, at string, parts []Part) error {
 	if len(parts) > MaxParts {
 		return tooManyParts(at, parts)
@@ -107,11 +107,10 @@ func listed(types []PartType) string {
 	return text
 }
 
-// AcceptableParts returns the parts with changes that make CheckParts accept them. In a refused tool
-// call of the assistant, it replaces the name with UnnamedTool. It replaces every other refused part
-// with a text that says that a part is missing. The result depends only on the parts; if CheckParts
-// refuses none, it is the same slice. Tool calls, tool results and thinking keep their positions,
-// because other messages and signatures depend on them.
+// AcceptableParts changes the parts that CheckParts refuses, so that CheckParts accepts them. A
+// refused tool call of the assistant gets the name UnnamedTool. Any other refused part becomes a
+// text that says that a part is missing. If no part is refused, the result is the same slice. The
+// positions of the parts do not change, because other messages and signatures depend on them.
 func AcceptableParts(role Role, parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if p.Type == PartToolResult && role == RoleToolResult {
@@ -134,7 +133,7 @@ func AcceptableParts(role Role, parts []Part) []Part {
 	})
 }
 
-// AcceptableResult does the same as AcceptableParts, for the parts of a tool result.
+// AcceptableResult is AcceptableParts for the parts of a tool result.
 func AcceptableResult(parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if checkResultPart("", p) == nil {
@@ -144,8 +143,8 @@ func AcceptableResult(parts []Part) []Part {
 	})
 }
 
-// mendParts returns the parts after the function mend has been applied to each. mend reports whether it
-// has changed the part. If no part changes, the result is the same slice.
+// mendParts applies the function `mend` to each part. The function reports whether it has changed
+// the part. If no part changes, the result is the same slice.
 func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 	out := parts
 	for i, p := range parts {
@@ -161,7 +160,7 @@ func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 	return out
 }
 
-// refused returns the text part that replaces a part that no provider accepts.
+// refused returns the text part that takes the place of a part that no provider accepts.
 func refused(p Part) Part {
 	if p.Type == PartImage && p.URL == "" {
 		return Text("(an image stood here that cannot be shown: its data is no valid png, jpeg, gif or webp)")
@@ -170,7 +169,7 @@ func refused(p Part) Part {
 }
 
 // BoundedParts limits the number of parts of a message to MaxParts. In a user or system message, it
-// limits the parts of the message; in a message with another role, the parts inside each tool result.
+// limits the parts of the message. In other messages, it limits the parts inside each tool result.
 // One text part replaces the parts over the limit.
 func BoundedParts(role Role, parts []Part) []Part {
 	if role == RoleUser || role == RoleSystem {
@@ -185,7 +184,7 @@ func BoundedParts(role Role, parts []Part) []Part {
 	})
 }
 
-// BoundedResult does the same as BoundedParts, for the parts of a tool result.
+// BoundedResult is BoundedParts for the parts of a tool result.
 func BoundedResult(parts []Part) []Part {
 	if len(parts) <= MaxParts {
 		return parts

@@ -47,9 +47,8 @@ type BlobRef struct {
 	SHA256 Hash      `json:"sha256"`
 }
 
-// ContentID returns the id of a content that the worker of a LOCAL execution stores. It is the id
-// of the blob that holds the content. Worker and server derive the same id, even while only the
-// worker has the content.
+// ContentID returns the id of the blob for a content of a LOCAL execution. Worker and server derive
+// the same id, even while only the worker has the content.
 func ContentID(execution uuid.UUID, content Hash) uuid.UUID {
 	return uuid.NewSHA1(execution, []byte("content:"+content.String()))
 }
@@ -60,17 +59,17 @@ func ContentRef(execution uuid.UUID, content []byte) BlobRef {
 	return BlobRef{ID: ContentID(execution, sum), Length: int64(len(content)), SHA256: sum}
 }
 
-// OnWorker is the JSON value that clients receive in place of a content that only the worker of a LOCAL
-// execution has. In the same response, the members whose names end in Bytes and Sha256 identify the
-// content.
+// OnWorker is the JSON value that clients receive in place of a content that only the worker of a
+// LOCAL execution has. In the same response, the members whose names end in Bytes and Sha256
+// contain the length and the hash of the content.
 var OnWorker = json.RawMessage(`"worker"`)
 
-// KeptByWorker is the error message that the server stores for a LOCAL execution. The actual message is
-// content, so the server does not receive it.
+// KeptByWorker is the error message that the server stores for a LOCAL execution in place of the
+// actual message, which it does not receive.
 const KeptByWorker = "kept by the worker"
 
-// Payload is content, either in Bytes or in the blob that Blob refers to. If neither is set, there is
-// no content.
+// Payload is a content. It is in Bytes or in the blob to which Blob refers. If neither is set,
+// there is no content.
 type Payload struct {
 	Bytes json.RawMessage `json:"bytes,omitempty"`
 	Blob  *BlobRef        `json:"blob,omitempty"`

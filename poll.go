@@ -1,18 +1,18 @@
 package perdure
 
-// MaxPollQueues and the constants below it limit one poll. Each pair of a queue and a kind needs its
-// own query, and all these queries run in the store's single writer.
+// MaxPollQueues and the constants below it limit one poll. A poll needs one query for each pair of
+// a queue and a kind, and all these queries run in the store's single writer.
 const (
 	MaxPollQueues = 100
 	MaxPollKinds  = 200
 	MaxPollPairs  = 1000
-	// MaxPollSlots is the maximum number of claims per poll. A poll with more slots counts as one with
-	// MaxPollSlots.
+	// MaxPollSlots is the maximum number of claims per poll. A poll with more slots is treated as a
+	// poll with MaxPollSlots.
 	MaxPollSlots = 1000
 )
 
-// Check refuses a poll without slots or kinds, and a poll over the limits. The error is
-// invalid_argument and names the limit.
+// Check refuses a poll without slots or kinds, and a poll over the limits. Errors:
+// invalid_argument.
 func (p Poll) Check() error {
 	if p.Slots <= 0 || len(p.Kinds) == 0 {
 		return FieldErrorf("slots", "a poll needs a free slot and a kind")

@@ -80,7 +80,7 @@ const (
 	MaxAnswer = 256 << 10
 	// MaxAnswerReason is the maximum length of the reason in a vote, in bytes.
 	MaxAnswerReason = 4 << 10
-	// MaxQuestionLife is the longest time that can be set for the expiry of a question.
+	// MaxQuestionLife is the maximum time after which a question can expire.
 	MaxQuestionLife = 366 * 24 * time.Hour
 )
 
@@ -95,14 +95,14 @@ type QuestionTerms struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 	// Choices are the possible answers.
 	Choices []QuestionOption `json:"choices,omitempty"`
-	// Needed is the number of votes that are needed to approve or answer; 0 means 1. A single vote is
-	// enough to deny.
+	// Needed is the number of votes that are needed to approve or answer; 0 means 1. A single vote
+	// denies.
 	Needed int `json:"needed,omitempty"`
-	// NotAsker excludes votes of the API key that started the run, and of the keys that sent the
-	// signals which the current response has taken.
+	// NotAsker excludes the votes of the API key that started the run. It also excludes those of
+	// the keys that sent the signals taken by the current response.
 	NotAsker bool `json:"notAsker,omitempty"`
-	// By limits who may answer. Its elements are roles (admin, client, approver), and "key:" followed
-	// by the id of an API key. An empty list permits every key with one of these roles.
+	// By limits who may answer. An element is a role (admin, client or approver), or "key:"
+	// followed by the id of an API key. An empty list permits every key with one of these roles.
 	By []string `json:"by,omitempty"`
 	// Edit says who may change the details of an approval while approving them.
 	Edit EditRight `json:"edit,omitempty"`
@@ -111,18 +111,18 @@ type QuestionTerms struct {
 	NoGrants bool `json:"noGrants,omitempty"`
 	// OnExpiry says what happens when the question expires.
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
-	// Default is the answer if OnExpiry is OnExpiryDefault and the question expires. It fits Schema
-	// or is one of Choices.
+	// Default is the answer that the question gets if it expires and OnExpiry is OnExpiryDefault.
+	// It fits Schema or is one of Choices.
 	Default json.RawMessage `json:"default,omitempty"`
-	// Withheld, if set, refers to content of a question of a LOCAL execution. Only the worker stores
-	// that content: Prompt, Schema, Choices, Default and the question's details are empty here. The API
-	// shows the content, or a ContentMark.
+	// Withheld, if set, refers to the content of a question of a LOCAL execution, which only the
+	// worker stores. Then Prompt, Schema, Choices, Default and the question's details are empty
+	// here. Responses of the API contain the content or a ContentMark.
 	Withheld *WithheldQuestion `json:"withheld,omitempty" hidden:"true"`
 }
 
 // QuestionOption is one of the possible answers to a question.
 type QuestionOption struct {
-	// Value is the answer. Each value occurs once in a question.
+	// Value is the answer. No two options of a question have the same value.
 	Value string `json:"value"`
 	// Label and Description explain the value to people.
 	Label       string `json:"label,omitempty"`
@@ -141,9 +141,9 @@ type Question struct {
 	// arguments of that call.
 	EntryID *uuid.UUID `json:"entryId,omitempty"`
 	CallID  string     `json:"callId,omitempty"`
-	// Details is the JSON that the question is about, at most InlineLimit bytes. It is nil if there is
-	// none, if DetailsBlob is set, or if the question is about the arguments of a tool call. Details
-	// that a voter has edited are always here.
+	// Details is the JSON that the question is about, at most InlineLimit bytes. It is nil if the
+	// question has no details, if DetailsBlob is set, or if the details are the arguments of a tool
+	// call. Details that a voter has edited are always in this field.
 	Details json.RawMessage `json:"details,omitempty"`
 	// DetailsBlob refers to the original details of the question, if they are over InlineLimit.
 	DetailsBlob *BlobRef `json:"-" wire:"-"`
@@ -151,8 +151,8 @@ type Question struct {
 	DetailsSHA256 Hash           `json:"detailsSha256"`
 	ExpiresAt     *Time          `json:"expiresAt,omitempty"`
 	Status        QuestionStatus `json:"status"`
-	// Answer is set once the question is answered, or has expired with the decision that OnExpiry
-	// sets.
+	// Answer is set once people have answered the question, or once it has expired with the
+	// decision that OnExpiry determines.
 	Answer *Answer `json:"answer,omitempty"`
 	// Votes are the votes that count, in the order in which they were cast.
 	Votes []Vote `json:"votes,omitempty" wire:"-"`
@@ -165,18 +165,17 @@ type Question struct {
 
 	// ExecutionTitle is the title of the execution. Only responses of the API contain it.
 	ExecutionTitle string `json:"agentExecutionTitle,omitempty" wire:"-"`
-	// DetailsBytes is the size of the details if they are left out. Lists leave out details over
-	// InlineLimit, and single questions leave out details over ShownLimit. The API returns such details
-	// separately.
+	// DetailsBytes is the size of the details if they are left out. Lists of questions leave out
+	// details over InlineLimit, and a response with one question leaves out details over
+	// ShownLimit. The API returns such details separately.
 	DetailsBytes int64 `json:"detailsBytes,omitempty" wire:"-"`
-	// ContentMark is set in responses of the API if the worker of a LOCAL execution is not connected,
-	// so that the question is shown without its content. Such a question can only be denied.
+	// ContentMark is set in responses of the API if the worker of a LOCAL execution is not
+	// connected, so that the question has no content. Such a question can only be denied.
 	ContentMark `wire:"-"`
 
 	Org string `json:"-"`
 	// Askers are the API keys that NotAsker excludes; uuid.Nil stands for the token of the data
-	// directory. Askers is nil if NotAsker is false, and for a question that was asked before servers
-	// recorded Askers.
+	// directory. Askers is nil if NotAsker is false, and for questions of older servers.
 	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Place is the position of the question in the conversation.
 	Place Place `json:"-"`
@@ -193,21 +192,23 @@ type Answer struct {
 	By string `json:"by"`
 	// GrantID is the grant that has answered the question, if By is "grant".
 	GrantID *uuid.UUID `json:"grantId,omitempty" wire:"-"`
-	// Withheld, if set, refers to the Decision in a LOCAL execution. Only the worker stores it: Value,
-	// Reason and changed details are empty here. The API shows the decision, or a ContentMark.
+	// Withheld, if set, refers to the Decision in a LOCAL execution, which only the worker stores.
+	// Then Value, Reason and changed details are empty here. Responses of the API contain the
+	// decision or a ContentMark.
 	Withheld *WithheldContent `json:"withheld,omitempty" hidden:"true"`
 	// BareSHA256 is set for an approval in a LOCAL execution, whose details only the worker stores.
-	// It is the SHA-256 of the bytes of the approved details. The input of the permitted task must
-	// have the same hash.
+	// It is the SHA-256 of the approved details. The input of the permitted task must have the same
+	// hash.
 	BareSHA256 *Hash `json:"bareSha256,omitempty" wire:"-" hidden:"true"`
-	// ContentMark is set in responses of the API under the same condition as in Question.
+	// ContentMark is set in responses of the API if the worker of a LOCAL execution is not
+	// connected, so that the answer has no content.
 	ContentMark `wire:"-"`
 }
 
 // Vote is one person's vote on a question.
 type Vote struct {
-	// AnswerID is the id of the vote, which the client chooses. A repeat with the same id has no
-	// effect.
+	// AnswerID is the id of the vote, which the client chooses. A second vote with the same id has
+	// no effect.
 	AnswerID string `json:"answerId"`
 	// KeyID is the API key of the voter; nil for the token of the data directory.
 	KeyID   *uuid.UUID      `json:"keyId"`
@@ -227,16 +228,17 @@ type Vote struct {
 }
 
 // NewQuestion is a question that a commit asks. The id of the question is derived from Key. If a
-// question with the key is already stored, it stays as it is, and the new question must have the
-// same kind, subject, schema and details.
+// question with this key is already stored, the NewQuestion must have the same kind, subject,
+// schema and details, and the stored question does not change.
 type NewQuestion struct {
 	QuestionTerms
 	Key     string
 	EntryID *uuid.UUID
 	CallID  string
 	Details json.RawMessage
-	// DetailsBlob, if set, replaces Details, because they are over InlineLimit and were uploaded. In a
-	// LOCAL execution the worker stores them, separately from the question's other content.
+	// DetailsBlob, if set, refers to details over InlineLimit that were uploaded; Details is then
+	// empty. In a LOCAL execution, the worker stores these details separately from the question's
+	// other content.
 	DetailsBlob *BlobRef
 	// DetailsSHA256 is the hash of the details, as DetailsHash returns it.
 	DetailsSHA256 Hash

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Check returns an error if the question is invalid. It does not compare Default with the schema; the
-// server does. Errors: invalid_argument, payload_too_large.
+// Check returns an error if the question is invalid. It does not check Default against the schema;
+// the server does. Errors: invalid_argument, payload_too_large.
 func (q NewQuestion) Check(at string) error {
 	for _, name := range []struct {
 		field, value string
@@ -155,8 +155,8 @@ func (t QuestionTerms) checkExpiry(at string) error {
 	return nil
 }
 
-// CheckValue checks that value is JSON and, if the question has choices, that it is one of them. It
-// does not compare the value with the schema. Errors: invalid_argument.
+// CheckValue checks that the value is JSON and, if the question has choices, that it is one of
+// them. It does not check the value against the schema. Errors: invalid_argument.
 func (t QuestionTerms) CheckValue(at string, value json.RawMessage) error {
 	if err := CheckDocumentBytes(at, value, DocumentRules{}); err != nil {
 		return err

@@ -17,7 +17,7 @@ type WithheldContent struct {
 	Bytes  int64 `json:"bytes"`
 }
 
-// withheld returns the length and the hash of the content.
+// withheld returns the WithheldContent for a content.
 func withheld(content []byte) WithheldContent {
 	return WithheldContent{SHA256: sha256.Sum256(content), Bytes: int64(len(content))}
 }
@@ -27,21 +27,20 @@ func (w WithheldContent) Ref(execution uuid.UUID) BlobRef {
 	return BlobRef{ID: ContentID(execution, w.SHA256), Length: w.Bytes, SHA256: w.SHA256}
 }
 
-// WithheldQuestion is what the server knows about the content of a question if only the worker stores
-// it.
+// WithheldQuestion is what the server stores about a question whose content only the worker stores.
 type WithheldQuestion struct {
 	// WithheldContent identifies the output of QuestionContent.Encode.
 	WithheldContent
 	// ValueSHA256 is the hash of the schema and the choices. It is nil if the question is not answered
 	// with a value.
 	ValueSHA256 *Hash `json:"valueSha256,omitempty"`
-	// BareSHA256 is the SHA-256 of the bytes of the details alone. If the question is about a tool
-	// call, the input of the permitted task has the same hash.
+	// BareSHA256 is the SHA-256 of the details, without the prefix of DetailsHash. If the question
+	// is about a tool call, the input of the permitted task has the same hash.
 	BareSHA256 Hash `json:"bareSha256"`
 }
 
-// ContentMark replaces a content in responses to clients if only the worker of a LOCAL execution has
-// the content.
+// ContentMark takes the place of a content in responses to clients if only the worker of a LOCAL
+// execution has the content.
 type ContentMark struct {
 	// Content is "worker" if the content is left out.
 	Content string `json:"content,omitempty" enum:"worker"`
@@ -72,8 +71,8 @@ type QuestionContent struct {
 	Details json.RawMessage
 }
 
-// storedContent is the encoded form of a QuestionContent. Its JSON documents are stored as strings,
-// because their bytes must not change: the hash of the details depends on the bytes.
+// storedContent is the encoded form of a QuestionContent. JSON documents are encoded as strings, so
+// that their bytes do not change: the details have a hash.
 type storedContent struct {
 	Prompt  string           `json:"prompt,omitempty"`
 	Schema  string           `json:"schema,omitempty"`
@@ -89,8 +88,8 @@ func (c QuestionContent) Encode() []byte {
 	})
 }
 
-// DecodeQuestionContent decodes the output of Encode. It checks the content like a question of a REMOTE
-// execution, because a worker can send anything. Errors: internal.
+// DecodeQuestionContent decodes the output of Encode. Because a worker can send anything, it also
+// checks the content, by the rules for questions of REMOTE executions. Errors: internal.
 func DecodeQuestionContent(raw []byte) (QuestionContent, error) {
 	var s storedContent
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -151,10 +150,10 @@ func rawOf(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// Withhold splits a question of a LOCAL execution into the question that the server receives and the
-// encoded content that only the worker stores. The returned question has a reference in place of the
-// content. Details over InlineLimit are not part of the content. They remain in the question, and the
-// caller replaces them by DetailsBlob.
+// Withhold splits a question of a LOCAL execution. It returns the question that the server
+// receives, with a reference to the content, and the encoded content, which only the worker stores.
+// Details over InlineLimit are not part of the content: they remain in the question, and the caller
+// replaces them by DetailsBlob.
 func (q NewQuestion) Withhold() (NewQuestion, []byte) {
 	bare, large := Hash(sha256.Sum256(q.Details)), json.RawMessage(nil)
 	if len(q.Details) > InlineLimit {
@@ -187,7 +186,7 @@ func (t QuestionTerms) valueHash() *Hash {
 }
 
 // SameValue reports whether two questions have the same schema and choices. It compares hashes, so
-// the content of one of the questions may be withheld.
+// it also works if the content of a question is only on the worker.
 func (t QuestionTerms) SameValue(other QuestionTerms) bool {
 	a, b := t.valueHash(), other.valueHash()
 	if a == nil || b == nil {
@@ -196,8 +195,9 @@ func (t QuestionTerms) SameValue(other QuestionTerms) bool {
 	return *a == *b
 }
 
-// Fill copies the content into the fields of q. If q has expired and its default is the answer, Fill
-// also copies the default into the answer. Details that a voter has changed remain.
+// Fill copies the content into the fields of q. If q has expired with its default as the answer,
+// Fill also copies the default into the answer. Details that a voter has changed are not
+// overwritten.
 func (c QuestionContent) Fill(q *Question) {
 	q.Prompt, q.Schema, q.Choices, q.Default, q.Withheld = c.Prompt, c.Schema, c.Choices, c.Default, nil
 	if !q.Edited() {
@@ -208,8 +208,8 @@ func (c QuestionContent) Fill(q *Question) {
 	}
 }
 
-// Decision is what people have written when they decided a question of a LOCAL execution. The worker
-// stores it; the server stores only its hash.
+// Decision is what people wrote to decide a question of a LOCAL execution. The worker stores it;
+// the server stores only its hash.
 type Decision struct {
 	Value   json.RawMessage
 	Reason  string
@@ -242,8 +242,8 @@ func DecodeDecision(raw []byte) (Decision, error) {
 	return Decision{Value: rawOf(s.Value), Reason: s.Reason, Details: rawOf(s.Details)}, nil
 }
 
-// Decision returns what people have written when they decided the question, without the parts that are
-// withheld. It is empty for a question that has expired.
+// Decision returns what people wrote to decide the question, as far as it is in q. It is empty for
+// an expired question.
 func (q *Question) Decision() Decision {
 	if q.Answer == nil || q.Status != QuestionAnswered {
 		return Decision{}
@@ -259,8 +259,8 @@ func (d Decision) Fill(q *Question) {
 	}
 }
 
-// Erase removes what people have written from the question, and leaves the hashes. It reports whether
-// there was anything to remove. The question must belong to a LOCAL execution.
+// Erase removes from the question what people wrote to decide it; the hashes remain. It reports
+// whether it has removed anything. The question must belong to a LOCAL execution.
 func (q *Question) Erase() bool {
 	erased := false
 	if content := q.Decision().Encode(); content != nil {

@@ -11,7 +11,7 @@ const (
 	// EditClient permits admin and client keys, and the token of the data directory, to change the
 	// details. In JSON it can also be written as true.
 	EditClient EditRight = "client"
-	// EditApprover permits approver keys, too.
+	// EditApprover permits approver keys, and those that EditClient permits.
 	EditApprover EditRight = "approver"
 )
 
@@ -63,7 +63,7 @@ func (q *Question) AskedSHA256() Hash {
 // Edited reports whether a voter has changed the details.
 func (q *Question) Edited() bool { return len(q.Votes) > 0 && q.Votes[0].EditedFrom != nil }
 
-// Covers reports whether a question with the terms t is at least as strict as a question that the rule
+// Covers reports whether the terms t are at least as strict as those of the questions that the rule
 // asks.
 func (r ApprovalRule) Covers(t QuestionTerms) bool {
 	return votersWithin(t.By, r.By) && t.Votes() >= r.terms().Votes() && (t.NotAsker || !r.NotAsker) && t.Edit.rank() <= r.Edit.rank()

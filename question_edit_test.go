@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestTheRightToEdit checks that the right to edit can be written as true, and that a rule that does
-// not ask cannot have it. It also checks which keys have the right.
+// TestTheRightToEdit checks that the right to edit can be written as true in JSON, and that only a
+// rule that asks people can have it. It also checks which keys have the right.
 func TestTheRightToEdit(t *testing.T) {
 	for text, want := range map[string]perdure.EditRight{"true": perdure.EditClient, "false": perdure.EditNobody, `"client"`: perdure.EditClient, `"approver"`: perdure.EditApprover} {
 		var p perdure.ApprovalPolicy

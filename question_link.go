@@ -19,9 +19,9 @@ const (
 	MaxLinks = 10
 )
 
-// QuestionLink is an address at which one API key answers one question without a sign-in. Whoever has
-// the address votes with that key. The link stops working when its key has voted or is revoked, when
-// the details of the question are changed, when the link expires, and when the question is final.
+// QuestionLink is an address at which one API key answers one question without a sign-in. Whoever
+// has the address votes with that key. The link stops working when its key has voted or is revoked,
+// when the details of the question change, when the link expires, and when the question is final.
 type QuestionLink struct {
 	QuestionID uuid.UUID `json:"questionId"`
 	// KeyID is the key that votes.

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// RecordedWaits is the record of an execution's waits since its newest checkpoint. A function that is entered
-// again reads it, so that its waits have the same due times and outcomes as before. A checkpoint
-// empties the record.
+// RecordedWaits is the record of an execution's waits since its newest checkpoint. A function that
+// is entered again reads this record, so that its waits have the same due times and outcomes as
+// before. A checkpoint empties the record.
 type RecordedWaits struct {
-	// Dues are the due times of timers. They are stored for waits that have no recorded outcome.
+	// Dues are the due times of timers. They are stored until the outcome of the wait is recorded.
 	Dues []TimerDue `json:"dues,omitempty"`
 	// Outcomes are the recorded outcomes of waits, one list for each name of a wait.
 	Outcomes []WaitOutcomes `json:"outcomes,omitempty"`
@@ -22,8 +22,8 @@ type TimerDue struct {
 	At   Time   `json:"at"`
 }
 
-// WaitOutcomes has the outcomes of all waits of one name, in the order in which the function called
-// these waits. An outcome is the index of the alternative that was met, or NoOutcome.
+// WaitOutcomes contains the outcomes of all waits with one name, in the order in which the function
+// called these waits. An outcome is the index of the alternative that was met, or NoOutcome.
 type WaitOutcomes struct {
 	Name string `json:"name"`
 	Of   []int  `json:"of"`
@@ -35,7 +35,7 @@ const NoOutcome = -1
 // WaitChoice is the outcome of one wait: the index of the alternative that was met, from 0.
 type WaitChoice struct {
 	Name string
-	// Number is the number of this wait among the waits of the same name since the checkpoint, from 1.
+	// Number counts the waits with this name since the checkpoint, from 1.
 	Number int
 	Index  int
 }
@@ -50,8 +50,8 @@ func (a RecordedWaits) Outcome(name string, number int) int {
 	return NoOutcome
 }
 
-// maxWaitNumber limits WaitChoice.Number. Missing outcomes before that number are filled in, so without the
-// limit a caller could make the stored row arbitrarily large.
+// maxWaitNumber is the maximum of WaitChoice.Number. The record has an element for every smaller
+// number, so without the limit a caller could make the stored row arbitrarily large.
 const maxWaitNumber = 1 << 20
 
 // Check returns an error if the choice is invalid. Errors: invalid_argument.
@@ -62,16 +62,15 @@ func (c WaitChoice) Check() error {
 	return nil
 }
 
-// timerPrefix returns the beginning that the names of all timers of one wait share. The arguments
-// are the name and the number of that wait.
+// timerPrefix returns the common prefix of the names of a wait's timers.
 func timerPrefix(name string, number int) string { return name + "#" + strconv.Itoa(number) + "." }
 
-// TimerName returns the name of the nth timer in the wait with this name and number. The timer's due
-// time is stored under it until the outcome of the wait is recorded.
+// TimerName returns the name of the nth timer in the wait with this name and number. Until the
+// outcome of the wait is recorded, the timer's due time is stored under this name.
 func TimerName(name string, number, n int) string { return timerPrefix(name, number) + strconv.Itoa(n) }
 
-// With returns a copy of the record with the outcome c added, and without the due times of that wait's
-// timers. It does not replace an outcome that is already recorded.
+// With returns a copy of the record with the outcome c added, and without the due times of that
+// wait's timers. An outcome that is already recorded is not replaced.
 func (a RecordedWaits) With(c WaitChoice) RecordedWaits {
 	outcomes := make([]WaitOutcomes, 0, len(a.Outcomes)+1)
 	outcomes = append(outcomes, a.Outcomes...)

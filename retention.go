@@ -47,7 +47,8 @@ func ParsePeriod(text string) (Period, error) {
 	return period, nil
 }
 
-// maxPeriodDays limits a period to a century, so that sums do not overflow.
+// maxPeriodDays limits a period to a century, so that the sum of a time and a period does not
+// overflow.
 const maxPeriodDays = 36_500
 
 func wrongPeriod(text string) error {
@@ -92,14 +93,14 @@ func (p *Period) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Over reports whether the period has passed at the time now. The period begins at since, which is the
-// end or the creation of the data.
+// Over reports whether the period is over at the time `now`. The period begins at the time `since`.
 func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
 }
 
-// Retention defines how long data is kept after executions no longer need it. In a definition, a
-// nil field means the value of the org's Retention. In the org's Retention, it means the default.
+// Retention defines how long data is kept that executions no longer need. A nil field in the
+// Retention of a definition means the value of the org's Retention. A nil field in the org's
+// Retention means the default.
 type Retention struct {
 	// Executions is the period from the end of an execution until it is deleted with all its data.
 	// Default: forever.
@@ -108,12 +109,12 @@ type Retention struct {
 	// checkpoint, where a resume starts, is always kept. Default: 7 days.
 	Checkpoints *Period `json:"checkpoints,omitempty"`
 	// Logs is the period from the end of an execution until its events and streamed blocks are
-	// deleted, except the last event. Its entries are kept. Default: forever.
+	// deleted, except the last event. The entries of the conversation are kept. Default: forever.
 	Logs *Period `json:"logs,omitempty"`
 }
 
-// DefaultCheckpoints is the default period of checkpoints other than the newest. Nothing resumes
-// from them; they are kept a week for the analysis of problems.
+// DefaultCheckpoints is the default period of checkpoints other than the newest. No execution
+// resumes from these checkpoints; they help to analyse problems.
 const DefaultCheckpoints = 7 * Day
 
 // Default returns a copy of r in which nil fields have the default values.
@@ -122,7 +123,8 @@ func (r Retention) Default() Retention {
 	return Retention{Executions: &ever, Checkpoints: &week, Logs: &same}.Merge(r)
 }
 
-// Merge returns a copy of r in which each period that is set in over replaces the period of r.
+// Merge returns a copy of r in which each period that is set in the argument replaces the period of
+// r.
 func (r Retention) Merge(over Retention) Retention {
 	if over.Executions != nil {
 		r.Executions = over.Executions

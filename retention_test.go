@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPeriods checks that periods are parsed in the form that people write, and formatted in a form
-// that is parsed to the same value.
+// TestPeriods checks that periods are parsed as people write them, and that a formatted period is
+// parsed to the same value.
 func TestPeriods(t *testing.T) {
 	for text, want := range map[string]Period{
 		"forever": Forever, "0": Forever, " Forever ": Forever, "30d": 30 * Day, "1d12h": Day + Day/2, "12h": Day / 2,
@@ -46,7 +46,7 @@ func TestRetentionMerges(t *testing.T) {
 	}
 }
 
-// TestAPeriodIsOver checks that Over is exact to the millisecond, and never true for Forever.
+// TestAPeriodIsOver checks that Over is exact to the millisecond, and that Forever is never over.
 func TestAPeriodIsOver(t *testing.T) {
 	ended := AtMilli(1_000_000)
 	for _, c := range []struct {

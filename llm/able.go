@@ -31,9 +31,9 @@ func Can(p Provider, ability Ability) bool {
 // CheckRequest refuses a request that must not be sent to the provider's server, for one of two
 // reasons:
 //
-//   - The request needs an ability that the provider lacks. The provider would ignore that part.
-//   - The messages break a rule of CheckMessages, and the provider's conversion of the request does
-//     not repair that. The provider's server would refuse them.
+//   - The request needs an ability that the provider lacks. The provider would ignore a part of it.
+//   - The messages break a rule of CheckMessages that the provider does not correct when it
+//     converts them. The server would refuse the messages.
 //
 // The error is an *Error that is not retryable. For a broken rule, it has the kind RuleBroken and
 // wraps the *RuleError.

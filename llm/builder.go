@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Builder assembles a response from the stream of a provider. Each method that takes content both emits
-// it as a delta and adds it to the parts, so the emitted deltas and the parts have the same content.
-// Errors: those of the function emit.
+// Builder assembles a response from the stream of a provider. A method that takes content emits it
+// as a delta and adds it to the parts of the response. Errors: those of the function that receives
+// the deltas.
 type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
@@ -28,17 +28,17 @@ func NewBuilder(emit func(Delta) error) *Builder {
 	return &Builder{emit: emit, parts: []perdure.Part{}}
 }
 
-// NewWireBuilder creates a Builder without content, for texts from a body that was read through
-// MarkHalves, such as the body that Checked returns. If a text ends with half of a surrogate pair, that
-// half is emitted with the next text of the same part.
+// NewWireBuilder creates a Builder without content, for texts from a response body that was read
+// through MarkHalves, such as the body that Checked returns. If a text ends with one half of a
+// surrogate pair, the Builder emits this half with the next text of the same part.
 func NewWireBuilder(emit func(Delta) error) *Builder {
 	b := NewBuilder(emit)
 	b.wire = true
 	return b
 }
 
-// joined returns s, which is a complete text. If s contains halves of surrogate pairs that
-// MarkHalves has marked, joined replaces each two halves by their character.
+// joined returns s, which is a complete text. If MarkHalves has marked halves of surrogate pairs in
+// s, joined replaces each pair of halves by its character.
 func (b *Builder) joined(s string) string {
 	if !b.wire {
 		return s
@@ -46,8 +46,8 @@ func (b *Builder) joined(s string) string {
 	return Joined(s)
 }
 
-// join returns s, the next piece of the open part's text. If s contains halves of surrogate pairs
-// that MarkHalves has marked, join replaces each two halves by their character. A half at the end
+// join returns s, the next piece of the open part's text. If MarkHalves has marked halves of
+// surrogate pairs in s, join replaces each pair of halves by its character. A first half at the end
 // of s is withheld until the next call.
 func (b *Builder) join(s string) string {
 	if !b.wire {
@@ -64,8 +64,8 @@ func (b *Builder) send(d Delta) error {
 	return b.failed
 }
 
-// settle ends the open part. If a half of a surrogate pair is still withheld, because its other half
-// has not arrived, settle adds U+FFFD in its place.
+// settle ends the open part. If a half of a surrogate pair is still withheld, settle adds U+FFFD in
+// its place, because the other half did not arrive.
 func (b *Builder) settle() {
 	text := b.halves.end()
 	if text == "" {
@@ -108,8 +108,8 @@ func (b *Builder) Thinking(s string) error {
 	return b.send(Delta{Kind: DeltaThinking, Part: i, Text: s})
 }
 
-// Sign appends to the signature of the open thinking part. If no thinking part is open, it begins a
-// thinking part without text.
+// Sign appends a piece to the signature of the open thinking part. If no thinking part is open, it
+// begins a thinking part without text.
 func (b *Builder) Sign(signature string) {
 	i := b.grow(perdure.PartThinking)
 	b.parts[i].ThinkingSignature += signature
@@ -127,7 +127,7 @@ func (b *Builder) SetNative(block json.RawMessage) {
 	b.parts[b.grow(perdure.PartThinking)].Native = block
 }
 
-// SignText sets the signature of the open text part. If no text part is open, it begins a text part
+// SignText sets the signature of the open text part. If no text part is open, SignText begins one
 // without text.
 func (b *Builder) SignText(signature string) {
 	b.parts[b.grow(perdure.PartText)].TextSignature = signature
@@ -209,10 +209,10 @@ func (b *Builder) EndTool(i int) error {
 // Parts returns the parts received so far. The result is never nil.
 func (b *Builder) Parts() []perdure.Part { return b.parts }
 
-// Finish returns the response, with its cost according to prices. If the response has neither content
-// nor output tokens and is not a refusal, Finish returns an error instead, because an empty answer
-// would end the agent's run. If the context window left no room for an answer, the kind of the error is
-// ContextLength. Otherwise the server has failed, and the error is retryable and of kind EmptyAnswer.
+// Finish returns the response, with its cost according to prices. If the response has no content
+// and no output tokens and is not a refusal, Finish returns an error, because an empty answer would
+// end the agent's run. The error has the kind ContextLength if the context window left no room for
+// an answer. Otherwise it is retryable and has the kind EmptyAnswer.
 func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, prices Prices) (*Response, error) {
 	b.settle()
 	if b.failed != nil {

@@ -7,12 +7,12 @@ import (
 )
 
 // Calls assembles the tool calls of one response. It adds them to a Builder, and corrects known
-// mistakes of servers. Two calls with the same id, name and arguments are one call, which the server
-// sent twice. Calls that share an id but differ otherwise are separate calls.
+// mistakes of servers. Two calls with the same id, name and arguments are one call, which the
+// server sent twice. Calls that share an id but differ otherwise are separate calls.
 //
 // A call without a name gets the name perdure.UnnamedTool, and the agent answers it with an error.
-// Calls does not refuse the whole response because of such a call: the response has been paid for, and
-// a retry may have the same mistake.
+// The response is not refused, because it has been paid for, and a retry may contain the same
+// mistake.
 type Calls struct {
 	builder *Builder
 	all     []*Call
@@ -35,8 +35,8 @@ func NewCalls(builder *Builder, _ string) *Calls { return &Calls{builder: builde
 // All returns the calls received so far in order of arrival, including repeated ones.
 func (c *Calls) All() []*Call { return c.all }
 
-// Start begins a tool call. A call with the id of an earlier call may be a repetition, so it is not
-// emitted before it has ended.
+// Start begins a tool call. A call that has the id of an earlier call may repeat that call, so it
+// is emitted only after its end.
 func (c *Calls) Start(name, id string) (*Call, error) {
 	name, id = c.builder.joined(name), c.builder.joined(id)
 	call := &Call{Name: name, ID: id, part: -1, suspect: c.seen(id)}
@@ -88,8 +88,9 @@ func (c *Calls) Append(call *Call, arguments string) error {
 	return c.AppendRaw(call, arguments)
 }
 
-// Complete appends the rest of a call's arguments. The parameter whole is the complete text of the
-// arguments. Complete does nothing if whole does not begin with the arguments received so far.
+// Complete appends the rest of a call's arguments. The parameter `whole` is the complete text of
+// the arguments. If `whole` does not begin with the arguments received so far, Complete does
+// nothing.
 func (c *Calls) Complete(call *Call, whole string) error {
 	rest, ok := strings.CutPrefix(c.builder.joined(whole), call.Arguments)
 	if !ok {
@@ -99,8 +100,8 @@ func (c *Calls) Complete(call *Call, whole string) error {
 	return c.AppendRaw(call, rest)
 }
 
-// AppendRaw appends a piece of text to a call's arguments, as Append does. The piece must not
-// contain marks of MarkHalves.
+// AppendRaw appends a piece of text to a call's arguments, as Append does. The piece must not come
+// from a body that was read through MarkHalves.
 func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	call.Arguments = call.grown.Add(arguments)
 	if call.part < 0 {

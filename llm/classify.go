@@ -21,8 +21,8 @@ const (
 
 // CheckStatus returns an *Error for a response with a status of 400 or more, and closes its body.
 // For any other status it returns nil and does not read the body. CheckStatus must run before an
-// SDK reads the response. The SDK would fail on an error body that its API does not define, such as
-// the error page of a proxy.
+// SDK reads the response, because an SDK fails on an error body that its API does not define, such
+// as the error page of a proxy.
 func CheckStatus(provider string, resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
@@ -33,8 +33,8 @@ func CheckStatus(provider string, resp *http.Response) error {
 }
 
 // StatusError returns the Error for an HTTP error response. It quotes the first 500 bytes of the
-// message in the body. It quotes nothing for an error of kind Auth, because the message may contain the
-// key.
+// message in the body. An error of kind Auth quotes nothing, because the message may contain the
+// API key.
 func StatusError(provider string, status int, header http.Header, body []byte) *Error {
 	said := parseErrorBody(body)
 	e := &Error{Provider: provider, Status: status, Message: shorten(said.message), RetryAfter: retryAfter(header)}
@@ -104,8 +104,8 @@ var statusOfName = map[string]int{
 
 type errorBody struct{ message, kind, code string }
 
-// parseErrorBody returns the message, type and code of an error body. It knows the forms {"error":
-// {"message", "type", "code"}}, {"error": "text"}, {"message"}, {"detail"}.
+// parseErrorBody returns the message, type and code of an error body. It knows these forms:
+// {"error": {"message", "type", "code"}}, {"error": "text"}, {"message"}, {"detail"}.
 func parseErrorBody(data []byte) errorBody {
 	var body map[string]any
 	if json.Unmarshal(data, &body) != nil {
@@ -155,9 +155,9 @@ func kindOfStatus(status int) (kind ErrorKind, retryable bool) {
 	return Unknown, false
 }
 
-// TransportError returns the error of an interrupted call. If ctx has ended, it returns the error of
-// ctx. If err wraps an *Error, it returns a copy of that *Error with the provider's name. Otherwise it
-// returns a retryable *Error of kind Timeout or Network.
+// TransportError returns the error of an interrupted call. If ctx has ended, the result is the
+// error of ctx. If err wraps an *Error, the result is a copy of that *Error with the provider's
+// name. Otherwise the result is a retryable *Error of kind Timeout or Network.
 func TransportError(ctx context.Context, provider string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -175,9 +175,9 @@ func TransportError(ctx context.Context, provider string, err error) error {
 	return &Error{Kind: Network, Retryable: true, Provider: provider, Message: "the connection to the provider broke", Err: err}
 }
 
-// retryAfter returns the pause in the header Retry-After-Ms or Retry-After (seconds or a date), limited
-// to 24 hours. It returns 0 if neither header is valid. It compares a date with the Date header of the
-// response, so that a wrong clock has no effect.
+// retryAfter returns the pause in the header Retry-After-Ms or Retry-After (seconds or a date),
+// limited to 24 hours. It returns 0 if neither header is valid. A date is compared with the
+// response's header Date, so that a wrong local clock has no effect.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return clampWait(ms * float64(time.Millisecond))

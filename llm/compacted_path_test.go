@@ -21,8 +21,8 @@ type compactedPath struct {
 	heads   []perdure.EntryHead
 	from    int // index of the first entry that a compaction may keep
 	number  int // number of secrets and ids so far
-	// thoughts are the texts and signatures in the thinking of each entry. signed are the signatures of
-	// each entry's tool calls.
+	// The map `thoughts` contains the texts and signatures in the thinking of each entry. The map
+	// `signed` contains the signatures of each entry's tool calls.
 	thoughts, signed map[uuid.UUID][]string
 	makers           map[uuid.UUID]llm.Model
 }
@@ -35,7 +35,7 @@ var pathMakers = []llm.Model{
 	{Provider: "gemini", ID: "gemini-3-pro-preview"},
 }
 
-// drawCompactedPath returns a random path, which ends at a place where a model is called.
+// drawCompactedPath returns a random path, which ends where the next model call follows.
 func drawCompactedPath(t *rapid.T) *compactedPath {
 	c := &compactedPath{t: t, thoughts: map[uuid.UUID][]string{}, signed: map[uuid.UUID][]string{}, makers: map[uuid.UUID]llm.Model{}}
 	if rapid.Bool().Draw(t, "system") {
@@ -95,7 +95,8 @@ func (c *compactedPath) user() {
 	c.add(m)
 }
 
-// secret returns a new text, which occurs nowhere else. It is base64, so it can also be a signature.
+// secret returns a new text, which occurs nowhere else. The text is base64, so it can also be used
+// as a signature.
 func (c *compactedPath) secret() string {
 	c.number++
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "secret-%05d", c.number))
@@ -158,8 +159,8 @@ func (c *compactedPath) output() []perdure.Part {
 	return parts
 }
 
-// compact adds a compaction that covers the entries up to the end of a random turn. It adds nothing if
-// a tool call is open, or if there is nothing to cover.
+// compact adds a compaction that covers the entries up to the end of a random turn. It does nothing
+// if a tool call has no result yet, or if there is nothing to cover.
 func (c *compactedPath) compact() {
 	var ends []int // indexes of the last entries of turns
 	for i := c.from; i < len(c.entries); i++ {
@@ -191,7 +192,8 @@ func (c *compactedPath) compact() {
 	c.addEntry(e)
 }
 
-// pinned returns random messages of the user and the system among the entries up to the index last.
+// pinned returns the ids of random user and system messages among the entries up to the index
+// `last`.
 func (c *compactedPath) pinned(last int) []uuid.UUID {
 	ids := []uuid.UUID{}
 	for _, e := range c.entries[:last+1] {

@@ -30,7 +30,7 @@ func contextMessages(t *rapid.T, path []perdure.Entry) (c perdure.Context, messa
 	return c, messages
 }
 
-// asStored returns the path after encoding and decoding, as another process reads it.
+// asStored returns the path after encoding and decoding, as a process reads it from the store.
 func asStored(t *rapid.T, path []perdure.Entry) (again []perdure.Entry) {
 	raw, err := json.Marshal(path)
 	if err == nil {
@@ -45,8 +45,8 @@ func asStored(t *rapid.T, path []perdure.Entry) (again []perdure.Entry) {
 // TestAnyCompactedConversationIsAccepted checks the contexts of random conversations with
 // compactions, several models, thinking, parallel calls and images. Each context follows the rules
 // of CheckMessages, and each request follows the rules of its provider's API. A second attempt,
-// which reads the path again, sends the same bytes. If a compaction has rewritten a message, the
-// message's thinking is not sent, but the signatures of its calls are sent to Gemini.
+// which reads the path again, sends the same bytes. The thinking of a message that a compaction has
+// rewritten is not sent, but the signatures of its calls are sent to Gemini.
 func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	longtest.Checks(t, 100, 2000)
 	var all []*compactedSender
@@ -71,10 +71,10 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	}
 }
 
-// compactedSender sends requests to a fake server, which stores them. It counts three things. The
-// field rewritten counts the pieces of thinking in those messages of its own model that a
-// compaction has rewritten. The field signatures counts the signatures of calls in the same
-// messages. The field unchanged counts the pieces of thinking that were sent.
+// compactedSender sends requests to a fake server, which stores them. It also counts pieces of
+// thinking: the field `rewritten` counts those in messages of its own model that a compaction has
+// rewritten, and the field `unchanged` those that were sent. The field `signatures` counts the
+// signatures of calls in the rewritten messages.
 type compactedSender struct {
 	llm.Provider
 	remote                           llmtest.Remote
@@ -82,7 +82,6 @@ type compactedSender struct {
 	rewritten, unchanged, signatures int
 }
 
-// sawAll reports whether each case that the test is about has occurred.
 func (s *compactedSender) sawAll() bool {
 	if s.Name() == "gemini" { // accepts no thinking, only signatures
 		return s.rewritten > 0 && s.signatures > 0
@@ -119,8 +118,9 @@ func (s *compactedSender) sent(t *rapid.T, messages []perdure.Message, thinking 
 	return s.server.Requests()[before].Raw
 }
 
-// checkThinking checks that a request contains no thinking of a rewritten message, or of an entry that
-// is not in the context. It must contain the signatures of the model's own tool calls.
+// checkThinking checks that a request contains no thinking of a rewritten message, or of an entry
+// that is not in the context. The request must contain the signatures of the tool calls that its
+// own model has made.
 func (s *compactedSender) checkThinking(t *rapid.T, path *compactedPath, c perdure.Context, body []byte) {
 	own := llm.Model{Provider: s.Name(), ID: s.remote.Model}
 	for id, thoughts := range path.thoughts {

@@ -4,17 +4,17 @@ import "net/http"
 
 // Config configures a provider.
 type Config struct {
-	// Endpoints resolves the endpoint and the key of each call. It is required.
+	// Endpoints contains the allowed endpoints, from which each call gets its URL and key. It is
+	// required.
 	Endpoints *Endpoints
-	// Client is the HTTP client for calls. The default is the result of NewClient with Endpoints.Hosts
-	// as allowed hosts.
+	// Client is the HTTP client for calls. The default is a client of NewClient that may connect to
+	// the hosts in Endpoints.
 	Client *http.Client
 	// Prices are used to compute costs. The default is DefaultPrices.
 	Prices Prices
 }
 
-// Normal returns the configuration with the default Client if Client is nil. It reads no environment
-// variables, so calls use only keys that Endpoints names.
+// Normal returns the configuration. If Client is nil, the result has the default client.
 func (c Config) Normal() Config {
 	if c.Client == nil {
 		c.Client = NewClient(TransportConfig{AllowHosts: c.Endpoints.Hosts()})
@@ -25,8 +25,9 @@ func (c Config) Normal() Config {
 // Connection holds the base URL of a call and the API key; Key is "" if the server needs no key.
 type Connection struct{ BaseURL, Key string }
 
-// Connect returns the base URL and the key for a call. Errors: permission_denied if the operator does
-// not allow the endpoint; an *Error that names the environment variable if it holds no key.
+// Connect returns the base URL and the key for a call. Errors: permission_denied if the operator
+// does not allow the endpoint; an *Error with the name of the environment variable if this variable
+// is not set.
 func (c Config) Connect(provider string, req Request) (Connection, error) {
 	endpoint, err := c.Endpoints.Resolve(provider, req.BaseURL, req.APIKeyEnv)
 	if err != nil {
@@ -36,9 +37,9 @@ func (c Config) Connect(provider string, req Request) (Connection, error) {
 	return Connection{endpoint.BaseURL, key}, err
 }
 
-// Checked calls the function send with req and returns the response. For a response with an error
-// status it returns an *Error. It passes the body of any other response through MarkHalves. The
-// middleware of an SDK can call Checked.
+// Checked is for the middleware of an SDK. It sends req with the function `send` and returns the
+// response, whose body is read through MarkHalves. For a response with an error status, it returns
+// an *Error.
 func Checked(provider string, req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := send(req)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 // overWindow describes how a server answers a request that does not fit into the model's context
 // window. An answer matches an overWindow if it matches every member that is set.
 type overWindow struct {
-	// provider is the beginning of the provider's name. A compatible server is called under the name of
-	// the provider whose API it has, so most elements leave this empty.
+	// provider is a prefix of the provider's name; "" matches every provider.
 	provider string
 	status   int
 	// code is the code or the type in the error response.
@@ -40,14 +39,15 @@ var overWindows = []overWindow{
 	{provider: "openai", text: "greater than the context length"},                          // LM Studio
 	{provider: "openai", text: "maximum prompt length"},                                    // xAI
 
-	// A proxy may limit the size of the body in bytes; compaction may not help against that limit.
+	// The status alone does not suffice, because a proxy may limit the bytes of a body. Compaction
+	// may not help against such a limit.
 	{status: http.StatusRequestEntityTooLarge, text: "prompt"},
 	{status: http.StatusRequestEntityTooLarge, text: "token"},
 	{status: http.StatusRequestEntityTooLarge, text: "context"},
 }
 
-// isOverWindow reports whether an error response says that the request does not fit into the model's
-// context window. It returns false for refused keys and rate limits.
+// isOverWindow reports whether an error response says that the request does not fit into the
+// model's context window. It returns false for a refused key and for a rate limit.
 func isOverWindow(provider string, status int, said errorBody) bool {
 	if kind, _ := kindOfStatus(status); kind != InvalidRequest && status != http.StatusInternalServerError {
 		return false

@@ -14,7 +14,7 @@ import (
 )
 
 // answered is an error from a server: the body of a response or, if Event is true, an event in a
-// stream. Over reports that the server refused the request because of the model's context window.
+// stream. If Over is set, the server refused the request because of the model's context window.
 type answered struct {
 	From, Provider string
 	Status         int
@@ -36,8 +36,8 @@ func answeredErrors(t *testing.T) []answered {
 }
 
 // TestAnswersAboutTheWindow checks the kind of error for recorded answers of servers. If the server
-// refused the request because of the context window, the kind is context_length, and the error is not
-// retryable. Limits of bytes, rate limits and other faults have another kind.
+// refused the request because of the context window, the kind is context_length, and the error is
+// not retryable. Size limits in bytes, rate limits and other errors have another kind.
 func TestAnswersAboutTheWindow(t *testing.T) {
 	over := 0
 	for _, a := range answeredErrors(t) {
@@ -59,8 +59,8 @@ func TestAnswersAboutTheWindow(t *testing.T) {
 	}
 }
 
-// TestEachProviderTellsOfTheWindow checks that each provider returns an error of kind context_length if
-// its server refuses the request because of the context window.
+// TestEachProviderTellsOfTheWindow checks, for each provider, the error if a server refuses a
+// request because of the context window. The error must have the kind context_length.
 func TestEachProviderTellsOfTheWindow(t *testing.T) {
 	asked := map[string]int{}
 	for _, a := range answeredErrors(t) {

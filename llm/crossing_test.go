@@ -52,8 +52,8 @@ var remotes = []llmtest.Remote{
 	},
 }
 
-// official creates a provider with OpenAI's own base URL. Its HTTP client sends the requests to
-// the test's server instead.
+// official creates a provider with OpenAI's own base URL. The provider's HTTP client sends the
+// requests to the server of the test.
 func official(e *llm.Endpoints, c *http.Client) llm.Provider {
 	here, err := e.Resolve("openai", "", "")
 	if err != nil {
@@ -66,7 +66,6 @@ func official(e *llm.Endpoints, c *http.Client) llm.Provider {
 	return openai.New(openai.Config{Endpoints: there, Client: &http.Client{Transport: diverted{here.BaseURL, c.Transport}}})
 }
 
-// diverted sends requests for OpenAI to another server.
 type diverted struct {
 	to   string
 	next http.RoundTripper

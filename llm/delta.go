@@ -19,9 +19,9 @@ const (
 	DeltaToolEnd       DeltaKind = "tool_end"
 )
 
-// Delta is one piece of a streamed answer. Part is the index of the part in the response to which it
-// belongs. ToolName and ProviderID are set on tool_start and on tool_end. Some servers send the id of a
-// call late, so only the values on tool_end are final.
+// Delta is one piece of a streamed answer. Part is the index of the part, in the response, to which
+// the Delta belongs. ToolName and ProviderID are set on tool_start and on tool_end. Some servers
+// send the id of a call late, so only the values on tool_end are final.
 type Delta struct {
 	Kind                 DeltaKind
 	Part                 int

@@ -7,15 +7,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// knownNames are the names of the providers that this module implements, in the order in which
-// DefaultModel prefers them.
+// knownNames are the names of the providers that this module implements, in the order of preference
+// of DefaultModel.
 var knownNames = []string{"anthropic", "openai", "openai-responses", "gemini", "scripted"}
 
-// KnownProviders returns descriptions of the providers that this module implements, in the order in
-// which DefaultModel prefers them. Their models are those with a price in DefaultPrices.
+// KnownProviders returns descriptions of the providers that this module implements, in the order of
+// preference of DefaultModel. The models of a provider are those with a price in DefaultPrices.
 func KnownProviders() []perdure.ProviderInfo { return DescribeProviders(nil, nil) }
 
-// DescribeProviders does the same as KnownProviders with other prices and windows.
+// DescribeProviders returns the same as KnownProviders, but with the given prices and context
+// windows.
 func DescribeProviders(prices Prices, windows Windows) []perdure.ProviderInfo {
 	if prices == nil {
 		prices = DefaultPrices
@@ -48,9 +49,9 @@ func pricedModels(provider string, prices Prices, windows Windows) []perdure.Mod
 	return models
 }
 
-// DefaultModel returns the model to use if the configuration names none. It is the default model of the
-// first known provider whose API key is set in the environment. getenv is usually os.Getenv. The bool
-// reports whether there is such a provider.
+// DefaultModel returns the model to use if the configuration names none. It is the default model of
+// the first known provider whose API key is set in the environment, which is read with getenv. The
+// bool reports whether there is such a provider.
 func DefaultModel(getenv func(string) string) (perdure.ModelConfig, bool) {
 	for _, p := range KnownProviders() {
 		if slices.ContainsFunc(p.APIKeyEnvs, func(name string) bool { return getenv(name) != "" }) {

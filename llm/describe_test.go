@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// TestKnownProvidersAreThoseThatExist checks that the known providers are those that have a folder with
-// a provider.go below llm. Each provider except scripted has an environment variable for its key, and a
-// default model with a price.
+// TestKnownProvidersAreThoseThatExist checks that each folder of llm with a file provider.go is a
+// known provider, and that there are no others. Each provider except scripted has an environment
+// variable for its key, and a default model with a price.
 func TestKnownProvidersAreThoseThatExist(t *testing.T) {
 	folders, err := filepath.Glob("*/provider.go")
 	if err != nil {

@@ -20,8 +20,8 @@ type providerDefaults struct{ baseURL, baseEnv, keyEnv, model string }
 // otherKeys are the alternative environment variables for a provider's API key, by provider.
 var otherKeys = map[string]string{"gemini": "GOOGLE_API_KEY"}
 
-// defaultsOf are the defaults by provider. The base URLs have the form that the official SDKs expect:
-// OpenAI's ends in /v1, the others have no version.
+// defaultsOf are the defaults by provider. The base URLs have the form that the official SDKs
+// expect: that of OpenAI ends in /v1, and the other URLs have no version.
 var defaultsOf = map[string]providerDefaults{
 	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "claude-sonnet-5-5"},
 	"openai":           {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.4"},
@@ -29,10 +29,10 @@ var defaultsOf = map[string]providerDefaults{
 	"gemini":           {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "gemini-3-flash-preview"},
 }
 
-// Endpoints are the endpoints that the operator of this process allows: each provider's default, and
-// configured ones. A definition names a base URL and an environment variable with the key, and its
-// author may not be the operator. A call uses the two only if the operator allows them together.
-// Otherwise a definition could send any secret of the process to any server.
+// Endpoints are the endpoints that the operator of this process allows: each provider's default,
+// and configured ones. A definition names a base URL and the environment variable with the key. Its
+// author may not be the operator, so a call uses this URL and this key only if the operator allows
+// the combination. Otherwise a definition could send any secret of the process to any server.
 type Endpoints struct {
 	getenv   func(string) string
 	defaults map[string]Endpoint
@@ -40,9 +40,9 @@ type Endpoints struct {
 	hosts    []string
 }
 
-// NewEndpoints creates Endpoints with the providers' defaults and the given endpoints. The defaults are
-// read with getenv (nil means os.Getenv). An allowed endpoint allows its whole origin (scheme, host and
-// port). The error is invalid_argument and names a malformed URL.
+// NewEndpoints creates Endpoints with the providers' defaults and the given endpoints. The defaults
+// are read with getenv (nil means os.Getenv). An allowed endpoint allows its whole origin (scheme,
+// host and port). Errors: invalid_argument if a URL is malformed.
 func NewEndpoints(getenv func(string) string, allowed ...Endpoint) (*Endpoints, error) {
 	if getenv == nil {
 		getenv = os.Getenv
@@ -93,12 +93,12 @@ func (e *Endpoints) allow(pair Endpoint) error {
 	return nil
 }
 
-// Hosts returns the hosts in the endpoints that the operator configured. They may have private
-// addresses.
+// Hosts returns the hosts in the endpoints that the operator configured. These hosts may have
+// private addresses.
 func (e *Endpoints) Hosts() []string { return e.hosts }
 
-// Allowed returns the allowed endpoints, without keys, in no particular order; a worker sends them to
-// the server. A provider's default endpoint has the provider's name.
+// Allowed returns the allowed endpoints, without keys, in no particular order. A worker reports
+// them to the server. A provider's default endpoint contains the provider's name.
 func (e *Endpoints) Allowed() (all []perdure.ModelEndpoint) {
 	defaults := map[Endpoint]bool{}
 	for provider, d := range e.defaults {
@@ -131,9 +131,9 @@ func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	return err
 }
 
-// Resolve returns the endpoint for a call. An empty baseURL or apiKeyEnv means the provider's default.
-// But if the operator allows baseURL as a server that needs no key, an empty apiKeyEnv means no key.
-// Errors: permission_denied.
+// Resolve returns the endpoint for a call. An empty baseURL or apiKeyEnv means the provider's
+// default. Exception: if the operator allows baseURL as a server that needs no key, an empty
+// apiKeyEnv means no key. Errors: permission_denied.
 func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, error) {
 	def, known := e.defaults[provider]
 	if !known {
@@ -160,8 +160,8 @@ func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, erro
 	return want, nil
 }
 
-// Key returns the API key of an endpoint, or "" if the endpoint needs none. If the environment variable
-// is not set, the error is an *Error that names it.
+// Key returns the API key of an endpoint, or "" if the endpoint needs none. Errors: an *Error with
+// the name of the environment variable if this variable is not set.
 func (e *Endpoints) Key(provider string, endpoint Endpoint) (string, error) {
 	if endpoint.KeyEnv == "" {
 		return "", nil

@@ -17,8 +17,8 @@ const (
 	EmptyAnswer    ErrorKind = "empty_answer"
 	Auth           ErrorKind = "auth"
 	InvalidRequest ErrorKind = "invalid_request"
-	// ContextLength is the kind of an error for a request that does not fit into the model's context
-	// window.
+	// ContextLength is the kind of an error for a request that does not fit into the model's
+	// context window.
 	ContextLength ErrorKind = "context_length"
 	// RuleBroken is the kind of an error for a request that was not sent, because it breaks one of the
 	// provider's rules. Err is a *RuleError.
@@ -37,7 +37,7 @@ type Error struct {
 	Provider   string
 	// Status is the HTTP status of the response; 0 if there was no response.
 	Status int
-	// Message is safe to show to people. It contains no key and no internal text.
+	// Message is safe to show to people. It contains no API key and no internal details.
 	Message string
 	// Err is the cause, only for logs.
 	Err error
@@ -53,7 +53,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // CutStream returns the retryable error for a stream that ended before its terminal event. A
-// provider returns this error, and not the content received so far.
+// provider must return this error instead of the content received so far.
 func CutStream(provider string) *Error {
 	return &Error{
 		Kind: Network, Retryable: true, Provider: provider,

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// unknownFile is the assumed number of tokens of a file whose content is not known.
+	// unknownFile is the assumed number of tokens of a file whose content is not in the message.
 	unknownFile = UnknownImage
-	// bytesOfFile is the assumed number of bytes per token in a file that is not text, such as a PDF.
-	// A PDF page with about 50 KiB and 2,000 tokens has this ratio.
+	// bytesOfFile is the assumed number of bytes per token in a file that is not text, such as a
+	// PDF. It assumes that a PDF page has about 50 KiB and 2,000 tokens.
 	bytesOfFile = 25
 )
 
-// Estimate returns the approximate number of tokens of a prompt. It is the sum of EstimateHead and of
-// EstimateMessage for each message, so a caller can add the estimates for further messages.
+// Estimate returns the approximate number of tokens of a prompt. It is the sum of EstimateHead and
+// of EstimateMessage for each message.
 func Estimate(system string, tools []ToolSpec, messages []perdure.Message, l Limits) int {
 	sum := EstimateHead(system, tools)
 	for _, m := range messages {
@@ -34,10 +34,10 @@ func EstimateHead(system string, tools []ToolSpec) int {
 	return tokensOf(bytes)
 }
 
-// EstimateMessage returns the approximate number of tokens of a message. It is the number of bytes of
-// text divided by 3.5, rounded up, plus the tokens of images and files. A tool call counts with its
-// name and arguments. Thinking counts if it has a signature, because only then is it sent back. The
-// estimate depends only on the message and the limits.
+// EstimateMessage returns the approximate number of tokens of a message. It is the number of bytes
+// of text divided by 3.5, rounded up, plus the tokens of images and files. For a tool call, name
+// and arguments are counted. Thinking is counted only if it has a signature, because other thinking
+// is not sent back. The estimate depends only on the message and the limits.
 func EstimateMessage(m perdure.Message, l Limits) int {
 	bytes, media := 0, 0
 	for _, p := range m.Parts {
@@ -50,8 +50,8 @@ func EstimateMessage(m perdure.Message, l Limits) int {
 // tokensOf returns the approximate number of tokens of a text with this number of bytes.
 func tokensOf(bytes int) int { return (2*bytes + 6) / 7 }
 
-// estimatePart returns the number of bytes of the part's text, and the approximate number of tokens
-// of its images and files.
+// estimatePart returns the number of bytes of the part's text, or the approximate number of tokens
+// if the part is an image or a file.
 func estimatePart(p perdure.Part, l Limits) (bytes, media int) {
 	switch p.Type {
 	case perdure.PartText:
@@ -62,7 +62,7 @@ func estimatePart(p perdure.Part, l Limits) (bytes, media int) {
 		if p.ThinkingSignature == "" {
 			return 0, 0
 		}
-		// The signature may contain the whole reasoning, while the text is only its summary.
+		// The signature may contain the whole reasoning; the text may be only a summary.
 		return max(len(p.Thinking), len(p.ThinkingSignature)), 0
 	case perdure.PartImage:
 		return 0, l.ImageTokens.tokens(p)

@@ -124,7 +124,7 @@ func ExampleKnownProviders() {
 	// scripted []
 }
 
-// The error of a failed call says whether it may succeed later.
+// The error of a failed call says whether a retry may succeed.
 func ExampleError() {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {

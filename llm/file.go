@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PDF is the media type of PDF files. Most providers accept them.
+// PDF is the media type of PDF files.
 const PDF = "application/pdf"
 
 // mediaTypes maps the extension of a URL's path to its media type.
@@ -17,10 +17,9 @@ var mediaTypes = map[string]string{
 	".pdf": PDF, ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html", ".json": "application/json",
 }
 
-// MediaType returns the media type of an image or a file. It is the part's own type. If the part
-// has none, it is the type for the extension of the part's file name or of its URL's path. The
-// result known is false if the part has neither a type nor an extension. If known is true and mime
-// is "", the extension has no entry in mediaTypes.
+// MediaType returns the media type of an image or a file. If the part does not state a type, the
+// type follows from the extension of the file name or of the URL's path. Without an extension the
+// result is "", false. For an extension that is not in mediaTypes, it is "", true.
 func MediaType(p perdure.Part) (mime string, known bool) {
 	if p.MimeType != "" {
 		return p.MimeType, true

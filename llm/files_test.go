@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// mediaSent maps each provider to what its requests contain for the parts of llmtest.Media, in order: a
-// substring, or "named" if a text names the part.
+// mediaSent says, for each provider, what a request contains for each part of llmtest.Media. An
+// element is a substring of the request, or "named" if a text names the part.
 var mediaSent = map[string][]string{
 	"anthropic": {
 		`"type":"base64"`, `"type":"base64"`, `{"url":"https://example.com/a.png?b=c#d","type":"url"}`, `{"url":"http://example.com/picture","type":"url"}`,
@@ -35,9 +35,6 @@ var mediaSent = map[string][]string{
 	},
 }
 
-// TestImagesByURLAndFilesGoWhereTheyAreTaken checks each part of llmtest.Media, in a user message and
-// in a tool result. A provider that accepts the part receives it. Any other provider receives a text
-// that names the part.
 func TestImagesByURLAndFilesGoWhereTheyAreTaken(t *testing.T) {
 	for _, r := range remotes {
 		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})

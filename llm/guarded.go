@@ -12,10 +12,10 @@ import (
 )
 
 // Guarded runs a call with a key, and removes the key from everything that the call returns: the
-// deltas, the response and the error. Providers, and proxies before them, may repeat what they were
-// sent, and their output is stored and shown to people. A piece of streamed text may end with a
-// beginning of the key. Guarded emits such an end later: with the next piece, or at the end of the
-// part. If emit is nil, deltas are discarded.
+// deltas, the response and the error. A provider, or a proxy, may repeat the request in its output,
+// which is stored and shown to people. If a piece of streamed text ends with a prefix of the key,
+// Guarded withholds this prefix until the next piece or the end of the part. If emit is nil, deltas
+// are discarded.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
 	if PlainKey(key) {
 		return call(emit)
@@ -69,7 +69,8 @@ func (g *guard) emit(d Delta) error {
 	return g.send(d)
 }
 
-// grow emits the text of a delta. It withholds an end of the text that may be the beginning of the key.
+// grow emits the text of a delta. It withholds a suffix of the text that may be the beginning of
+// the key.
 func (g *guard) grow(d Delta) error {
 	p := g.parts[d.Part]
 	if p == nil {
@@ -106,7 +107,8 @@ func (g *guard) flushAll() error {
 	return g.failed
 }
 
-// send passes a delta to g.to. If an earlier call of g.to failed, send returns that error instead.
+// send passes a delta to the function `g.to`. If an earlier call of `g.to` failed, send only
+// returns the error of that call.
 func (g *guard) send(d Delta) error {
 	if g.failed == nil {
 		g.failed = g.to(d)
@@ -114,8 +116,8 @@ func (g *guard) send(d Delta) error {
 	return g.failed
 }
 
-// response removes the key from all fields of resp. In a part whose text contained the key, it sets the
-// text to the emitted text.
+// response removes the key from all fields of resp. The text of a part that contained the key
+// becomes the emitted text of that part.
 func (g *guard) response(resp *Response) *Response {
 	if resp == nil {
 		return nil
@@ -134,8 +136,8 @@ func (g *guard) settle(i int, p *perdure.Part) {
 		changed = true
 		g.replace(p, said.text.String())
 	}
-	// A signature no longer matches a changed text, and a native block may contain the key in any
-	// form.
+	// The signature of a changed text is invalid. A native block is removed, because it may contain
+	// the key in any form.
 	for _, signature := range []*string{&p.ThinkingSignature, &p.TextSignature} {
 		if changed || g.hider.Shows(*signature) {
 			*signature = ""

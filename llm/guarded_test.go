@@ -12,9 +12,9 @@ import (
 
 const testKey = hidetest.Key
 
-// TestGuardedPiecesAreTheResponse checks that the parts of the response equal the folded deltas,
-// and that neither contains the key. It also checks the order of the deltas: once a part has begun,
-// the parts before it get no more text, only tool arguments and ends of tool calls.
+// TestGuardedPiecesAreTheResponse checks that the parts of the response equal the result of Fold
+// for the deltas, and that neither contains the key. It also checks the order of the deltas: after
+// the start of a part, earlier parts get no more text, only tool arguments and ends of tool calls.
 func TestGuardedPiecesAreTheResponse(t *testing.T) {
 	half := len(testKey) / 2
 	var got []Delta
@@ -64,8 +64,8 @@ func TestGuardedPiecesAreTheResponse(t *testing.T) {
 	}
 }
 
-// TestGuardedReturnsTheErrorOfEmit checks that Guarded returns an error of emit, even if emit
-// fails for text that Guarded emits only at the end.
+// TestGuardedReturnsTheErrorOfEmit checks that Guarded returns an error of emit, even if emit fails
+// for withheld text that is emitted at the end.
 func TestGuardedReturnsTheErrorOfEmit(t *testing.T) {
 	broken := errors.New("no more")
 	for fails := range 3 {

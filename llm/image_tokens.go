@@ -16,14 +16,14 @@ import (
 // ImageRule says how a model counts the tokens of an image.
 type ImageRule string
 
-// ImagesByArea and the constants below it are the rules. With every rule, an image of unknown size
+// ImagesByArea and the constants below it are the rules. In every rule, an image of unknown size
 // counts as UnknownImage tokens.
 const (
 	// ImagesByArea counts width × height / 750 tokens, at most 4,800.
 	ImagesByArea ImageRule = "area"
-	// ImagesByTiles counts 85 tokens, and 170 more for each tile of 512 × 512 pixels. The image is
-	// first scaled down to fit into 2,048 × 2,048, and then until its shorter side has at most 768
-	// pixels. An image with the detail low counts 85 tokens.
+	// ImagesByTiles counts 85 tokens, and 170 more for each tile of 512 × 512 pixels. Before that,
+	// the image is scaled down to at most 2,048 × 2,048 pixels, and then to at most 768 pixels on
+	// the shorter side. An image whose Detail is low counts 85 tokens.
 	ImagesByTiles ImageRule = "tiles"
 	// ImagesByLargeTiles counts 258 tokens for each tile of 768 × 768 pixels, at most 4,800. An image
 	// of at most 384 × 384 pixels counts 258 tokens.
@@ -33,11 +33,10 @@ const (
 // UnknownImage is the assumed number of tokens of an image whose size is not known.
 const UnknownImage = 1600
 
-// maxImage is the maximum number of tokens that an image counts, because a model scales larger images
-// down.
+// maxImage is the maximum number of tokens of an image. Models scale larger images down.
 const maxImage = 4800
 
-// imagesOf returns the rule for a provider's models that are not in the table of limits.
+// imagesOf returns the rule for those models of a provider that are not in the table of limits.
 func imagesOf(provider string) ImageRule {
 	switch provider {
 	case "openai", "openai-responses":

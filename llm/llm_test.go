@@ -63,7 +63,7 @@ func TestCost(t *testing.T) {
 	if c := llm.Prices(nil).Cost(m, u); math.Abs(c.Input-5.1) > 1e-9 || math.Abs(c.Output-1.5) > 1e-9 || c.Total != c.Input+c.Output {
 		t.Errorf("the cost is %+v", c)
 	}
-	// An id that only begins like the id of a known model has no price.
+	// A model whose id only begins with the id of a known model has no price.
 	for _, model := range []string{"openai/gpt-4o-audio-preview", "openai/gpt-5-pro", "anthropic/claude-opus-4-9", "anthropic/gpt-4o", "openai/gpt-4"} {
 		m, _ := llm.ParseModel(model)
 		if cost := llm.Prices(nil).Cost(m, u); cost != nil {

@@ -15,15 +15,15 @@ const (
 	maxLoggedName = 200
 )
 
-// loggedModels is the set of models about which a warning was logged, with a limited size. The zero
+// loggedModels is the set of models about which a warning was logged. Its size is limited. The zero
 // value is empty. It is safe for concurrent use.
 type loggedModels struct {
 	mu  sync.Mutex                     // guards the field all
 	all map[[sha256.Size]byte]struct{} // hashes of names, because a name may be long
 }
 
-// log logs that the size of the model's context window is assumed. It does so once for each model,
-// and no longer when the set is full.
+// log logs that the size of the model's context window is assumed. It logs once for each model, and
+// nothing once the set is full.
 func (s *loggedModels) log(to *slog.Logger, m Model, window int) {
 	name := m.String()
 	added, full := s.add(sha256.Sum256([]byte(name)))
@@ -45,8 +45,8 @@ func shortName(name string) string {
 }
 
 // add adds the hash of a model's name to the set, unless the set already contains it or is full.
-// The result added says whether the hash was added. The result full says whether the set has become
-// full by that.
+// The result `added` reports whether the hash was added, and the result `full` whether this made
+// the set full.
 func (s *loggedModels) add(name [sha256.Size]byte) (added, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

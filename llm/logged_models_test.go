@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// TestModelsWithoutAWindowAreLoggedWithinABound checks that a model with an unknown window is logged
-// once. The number of logged models is limited, because clients choose the ids of models.
+// TestModelsWithoutAWindowAreLoggedWithinABound checks that a model with an unknown context window
+// is logged once, and that the number of logged models is limited.
 func TestModelsWithoutAWindowAreLoggedWithinABound(t *testing.T) {
 	var written bytes.Buffer
 	ps := llm.NewProviders()

@@ -19,8 +19,8 @@ const (
 	maxWindow = 1 << 30
 )
 
-// modelEntry is one element of an operator's table of models. For an absent member, the value in
-// DefaultPrices or DefaultWindows applies.
+// modelEntry is one element of an operator's table of models. A member that is absent has the value
+// in DefaultPrices or DefaultWindows.
 type modelEntry struct {
 	Window      *int           `json:"window"`
 	MaxOutput   *int           `json:"maxOutput"`
@@ -30,9 +30,9 @@ type modelEntry struct {
 
 // ParseModels returns DefaultPrices and DefaultWindows, changed by an operator's table. The table
 // is a JSON object that maps names of models (provider/modelId) to {window, maxOutput, imageTokens,
-// price}. An element for a known model replaces the values of the members that it has. If an
-// element for an unknown model has limits, it must have a window. The error is invalid_argument and
-// names the member.
+// price}. An element for a known model replaces only the values that it contains. An element for an
+// unknown model that has a maxOutput or imageTokens must also have a window. Errors:
+// invalid_argument.
 func ParseModels(table []byte) (Prices, Windows, error) {
 	entries, err := decodeModels(table)
 	if err != nil {
@@ -80,8 +80,8 @@ func decodeModels(table []byte) (map[string]modelEntry, error) {
 	return entries, nil
 }
 
-// limits returns the limits of the model m: those in the element and, for members that the element
-// lacks, those that DefaultWindows has. The parameter at is the name of the element in errors.
+// limits returns the limits of the model m: those of the element, and DefaultWindows for absent
+// members. The parameter `at` is the name of the element in errors.
 func (e modelEntry) limits(at string, m Model) (Limits, error) {
 	l, known := DefaultWindows.Limits(m.Provider, m.ID)
 	if e.Window != nil {

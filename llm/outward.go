@@ -24,14 +24,14 @@ func quoteJSON(text string) string {
 	return string(quoted)
 }
 
-// OwnThinking reports whether the thinking part p of the message m may be sent to the model. It may if
-// p has a signature and the same model made m, because other models refuse the signature.
+// OwnThinking reports whether the thinking part p of the message m may be sent to the model. This
+// is so if p has a signature and the same model made m; other models refuse the signature.
 func OwnThinking(m perdure.Message, p perdure.Part, model Model) bool {
 	return p.ThinkingSignature != "" && m.Provider == model.Provider && m.Model == model.ID
 }
 
-// LeadingSystem returns the texts of the system prompt and of the system messages at the beginning of
-// the conversation, without blank texts. rest are the remaining messages.
+// LeadingSystem returns the texts of the system prompt and of the system messages at the beginning
+// of the conversation, without blank texts. The result `rest` contains the remaining messages.
 func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	rest = req.Messages
 	if strings.TrimSpace(req.System) != "" {
@@ -47,8 +47,8 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 }
 
 // Distinct returns messages in which all tool calls have different ids. In a stored conversation, a
-// call may have the id of an earlier call that already has its result, but providers refuse that.
-// Distinct replaces the id of the later call and of its result, in copies of the messages.
+// call may have the id of an earlier, completed call, but providers refuse that. In copies of the
+// messages, Distinct gives the later call and its result a new id.
 func Distinct(messages []perdure.Message) []perdure.Message {
 	seen := map[string]bool{}
 	out := messages
@@ -92,10 +92,10 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Turns returns the messages in the order in which a request contains them. For consecutive
-// messages with tool results, it yields only the first of them, together with the results of all.
-// The results are in the order of the tool calls in the message before. Results for which that
-// message has no call come last.
+// Turns returns the messages in the order in which a request contains them. Consecutive messages
+// with tool results are yielded as one: the first of these messages, with the results of all. The
+// results have the order of the tool calls in the preceding message; results without a call there
+// come last.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
 	return func(yield func(perdure.Message, []perdure.Part) bool) {
 		for i := 0; i < len(messages); {

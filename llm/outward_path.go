@@ -11,13 +11,13 @@ import (
 // message. It never changes, so that later requests hit the provider's prompt cache.
 const ContinueText = "Continue."
 
-// OutwardRules are the rules of a provider that are not transcript rules.
+// OutwardRules are rules of a provider that the transcript rules do not contain.
 type OutwardRules struct {
 	Provider string
 	// ImageBase64 is the maximum size of an image in bytes of base64; 0 means no limit.
 	ImageBase64 int
-	// Takes reports whether the provider accepts the part, which is a file, or an image with a URL. If
-	// Takes is nil, the provider accepts no such parts.
+	// Takes reports whether the provider accepts a file, or an image with a URL. If Takes is nil,
+	// the provider accepts neither.
 	Takes func(perdure.Part) bool
 }
 
@@ -28,13 +28,13 @@ type OutwardRules struct {
 //   - A part that the provider does not accept becomes a text that says so.
 //   - A compaction becomes a text with perdure.SummaryPrefix and the summary.
 //   - The name of a call that the provider does not accept is replaced by a valid
-//     one. Of two calls with the same id, the later one gets another (Distinct).
+//     one. Of two calls with the same id, the later call gets a new id (Distinct).
 //   - A user message with ContinueText is inserted before an assistant message at the
 //     beginning, and after an assistant message that a model must continue.
 //   - Blank system messages, and tools with the name of an earlier tool, are omitted.
 //
-// The form of a message does not change when the conversation grows. So a request begins with the
-// previous request, and prompt caches hit.
+// The encoding of a message does not depend on later messages. So when a conversation grows, a
+// request begins with the previous request, and the provider's prompt cache can be used.
 func Outward(req Request, rules OutwardRules) Request {
 	req.Tools = distinctTools(req.Tools)
 	messages := make([]perdure.Message, 0, len(req.Messages)+2)
@@ -70,8 +70,8 @@ func (r OutwardRules) parts(m perdure.Message) []perdure.Part {
 	return parts
 }
 
-// shown returns p if the provider accepts it, and otherwise a text part that describes p. The content
-// behind a URL is not fetched, so its size is not checked.
+// shown returns p if the provider accepts it, and otherwise a text part that describes p. The size
+// of an image with a URL is not checked, because the URL is not fetched.
 func (r OutwardRules) shown(p perdure.Part) perdure.Part {
 	if p.Type == perdure.PartFile || p.Type == perdure.PartImage && p.URL != "" {
 		if r.Takes != nil && r.Takes(p) {
@@ -90,7 +90,7 @@ func (r OutwardRules) image(p perdure.Part) perdure.Part {
 }
 
 // outwardName returns the name of a tool call in a form that the provider accepts. Models sometimes
-// call a tool by an invalid name, and providers refuse a request that contains it.
+// call a tool by an invalid name, which providers refuse in a request.
 func outwardName(provider, name string) string {
 	const maxLength = 64 // every provider accepts this length
 	if name == "" {
@@ -124,10 +124,9 @@ func distinctTools(tools []ToolSpec) []ToolSpec {
 	return out
 }
 
-// wasLast reports whether the assistant message messages[i] was the last message of a prompt, so
-// that a model had to continue it. There are two such cases: no message follows, or a client sent
-// messages[i] and the next message is a model's answer. Other adjacent assistant messages belong to
-// one turn.
+// wasLast reports whether the assistant message messages[i] is or was the last message of a prompt,
+// so that a model must continue it. Either no message follows, or a client sent messages[i] and the
+// next message is a model's answer.
 func wasLast(messages []perdure.Message, i int) bool {
 	if i+1 == len(messages) {
 		return true
@@ -136,16 +135,16 @@ func wasLast(messages []perdure.Message, i int) bool {
 	return next.Role == perdure.RoleAssistant && !isGiven(next) && isGiven(messages[i])
 }
 
-// isGiven reports whether a client sent the assistant message m. A client's message may name a
-// provider, because of its signatures, but only answers of model calls have a stop reason and usage.
+// isGiven reports whether a client sent the assistant message m. A client's message with signatures
+// names a provider, too, but only the answer of a model call has a stop reason and usage.
 func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }
 
-// answered inserts a user message with ContinueText where providers require one. This is before the
-// first message besides system messages, if it is not the user's; after an assistant message that
-// was the last one of a prompt (see wasLast); and into a conversation that has no messages besides
-// system messages.
+// answered inserts a user message with ContinueText where providers require one. System messages
+// are ignored here. There are three places: before the first message if it is not a user message,
+// after an assistant message that was the last one of a prompt (see wasLast), and in a conversation
+// without messages.
 func answered(messages []perdure.Message) []perdure.Message {
 	var out []perdure.Message
 	begun := false

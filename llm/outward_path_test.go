@@ -33,9 +33,9 @@ func madeBy(provider, words, call string) perdure.Message {
 	return m
 }
 
-// TestTheUserSpeaksOnEveryWire checks where Outward inserts user messages with ContinueText: before an
-// assistant message at the beginning, and after an assistant message that was the last message of a
-// prompt. It checks the requests of all providers for four such conversations.
+// TestTheUserSpeaksOnEveryWire checks where Outward inserts user messages with ContinueText: before
+// an assistant message at the beginning, and after an assistant message that was the last message
+// of a prompt. It checks the requests of all providers.
 func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	const cont = "user: " + llm.ContinueText
 	signed := text(perdure.RoleAssistant, "A") // a client sent it, with its provider's signatures
@@ -78,9 +78,9 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	}
 }
 
-// TestACompactionIsAUserMessageOnEveryWire checks that each provider receives a compaction as a user's
-// text with SummaryPrefix. This holds also if another message of the user is next to it. A native block
-// is not sent.
+// TestACompactionIsAUserMessageOnEveryWire checks that each provider receives a compaction as a
+// user's text with SummaryPrefix, even if another user message is next to it. The native block of a
+// compaction is not sent.
 func TestACompactionIsAUserMessageOnEveryWire(t *testing.T) {
 	summary := perdure.Compaction("goal: a \"b\"")
 	summary.Native = json.RawMessage(`{"sealed":"block"}`)
@@ -108,7 +108,7 @@ func TestACompactionIsAUserMessageOnEveryWire(t *testing.T) {
 }
 
 // TestOutwardPathsOnlyGrow checks that when a conversation grows, the messages that Outward returns
-// begin with the messages that it returned before.
+// begin with those that it returned for the shorter conversation.
 func TestOutwardPathsOnlyGrow(t *testing.T) {
 	path := []perdure.Message{
 		text(perdure.RoleSystem, "S"), text(perdure.RoleAssistant, "given"), // a request ends here
@@ -132,9 +132,9 @@ func TestOutwardPathsOnlyGrow(t *testing.T) {
 	}
 }
 
-// TestImagesTooLargeForAProviderAreToldAsText checks that Anthropic's requests have a text in
-// place of an image of 8 MiB, while those of the other providers have the image. The stored
-// messages are unchanged.
+// TestImagesTooLargeForAProviderAreToldAsText checks that Anthropic's requests have a text in place
+// of an image of 8 MiB. Requests to the other providers contain the image. The stored messages are
+// unchanged.
 func TestImagesTooLargeForAProviderAreToldAsText(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var picture bytes.Buffer

@@ -3,21 +3,21 @@ package llm
 import "strings"
 
 const (
-	// shortestKey is the minimum length in bytes of a key that is a secret. The key of a local server
-	// may be a word such as "none".
+	// shortestKey is the minimum length in bytes of a key that is a secret. A shorter key is a
+	// placeholder, such as "none" for a local server.
 	shortestKey = 8
-	// wordKey is the minimum length in bytes of a secret key that consists only of words or numbers. A
-	// key of this length may be a passphrase.
+	// wordKey is the minimum length in bytes of a secret that consists only of words or numbers: a
+	// text of this length may be a passphrase.
 	wordKey = 20
-	// fewCharacters is the limit for repetitive keys: a key with at most so many distinct
-	// characters is not a secret.
+	// fewCharacters is the maximum number of distinct characters in a key that is not a secret
+	// because it is repetitive.
 	fewCharacters = 4
 )
 
-// PlainKey reports whether a key is a placeholder instead of a secret. A placeholder has fewer
-// than 8 bytes, has at most 4 distinct characters, or consists of words or numbers with fewer than
-// 20 bytes in all, like "not-needed". Guarded does not hide a placeholder, because that would
-// damage ordinary text that contains the word.
+// PlainKey reports whether a key is a placeholder instead of a secret. A placeholder has fewer than
+// 8 bytes, has at most 4 distinct characters, or consists of words or numbers with fewer than 20
+// bytes in all, like "not-needed". Guarded does not hide a placeholder, because the word may occur
+// in ordinary text.
 func PlainKey(key string) bool {
 	if len(key) < shortestKey {
 		return true

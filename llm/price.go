@@ -17,8 +17,8 @@ type Prices map[Model]Price
 // snapshot matches the end of a model's id that names a version: a date, or the word latest.
 var snapshot = regexp.MustCompile(`[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 
-// Cost is the cost of model calls in US dollars. Input includes reads from and writes to the prompt
-// cache; Total is the sum of Input and Output.
+// Cost is the cost of model calls in US dollars. Input includes what the prompt cache costs, for
+// reads and for writes. Total is the sum of Input and Output.
 type Cost struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
@@ -50,8 +50,8 @@ func (p Prices) find(m Model) (Price, bool) {
 	return findModel(p, m)
 }
 
-// claude returns the price of an Anthropic model from its prices for input and output. Usually a cache
-// read costs a tenth of the input price, and a five-minute cache write a quarter more than the input
+// claude returns the price of an Anthropic model from its prices for input and output. A cache read
+// costs a tenth of the input price, and a five-minute cache write a quarter more than the input
 // price.
 func claude(input, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: input / 10, CacheWrite: input * 1.25}
@@ -67,8 +67,8 @@ func gemini(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }
 
-// DefaultPrices are the published list prices of the models that this version knows. Models whose price
-// depends on the length of the prompt are left out: their cost is nil instead of wrong.
+// DefaultPrices are the published list prices of the models that this version knows. Models whose
+// price depends on the length of the prompt are left out, so their cost is unknown.
 var DefaultPrices = Prices{
 	{"anthropic", "claude-fable-5-1"}:  {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},
 	{"anthropic", "claude-mythos-5-1"}: {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},

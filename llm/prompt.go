@@ -10,20 +10,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Prompt contains hashes of the prompt of a model call. With them, the prompts of calls can be compared
-// without storing them. As long as a conversation only grows, the Prefix of a call equals the SHA256 of
-// the previous call. If the two differ, the provider's prompt cache does not hit for the whole previous
+// Prompt contains hashes of the prompt of a model call, so that prompts can be compared without
+// storing them. While a conversation only grows, the Prefix of a call equals the SHA256 of the
+// previous call. If they differ, the provider's prompt cache cannot contain the whole previous
 // prompt.
 type Prompt struct {
 	Messages int `json:"messages"`
 	// SHA256 is the hash of the system prompt, the tools and all messages.
 	SHA256 string `json:"sha256"`
-	// Prefix is the hash of the system prompt, the tools and those messages that come before the
-	// last answer, which were the prompt of the previous call. It is "" in the first call.
+	// Prefix is the hash of the system prompt, the tools and the messages before the last answer.
+	// These were the prompt of the previous call. Prefix is "" in the first call.
 	Prefix string `json:"prefix,omitempty"`
-	// Marks are shortened hashes. The first covers the system prompt and the tools, and the others also
-	// cover more and more messages. They show where two prompts differ. Their number grows with the
-	// logarithm of the number of messages.
+	// Marks are shortened hashes that show where two prompts differ. The first mark covers the
+	// system prompt and the tools. Each further mark also covers more messages than the mark
+	// before. The number of marks grows with the logarithm of the number of messages.
 	Marks string `json:"marks,omitempty"`
 }
 
@@ -31,8 +31,8 @@ type Prompt struct {
 // the prompt of the previous call.
 func PromptOf(r Request) (Prompt, error) { return new(PromptHash).Of(r, 0) }
 
-// PromptHash hashes the prompts of one conversation. Usually a prompt is the previous prompt with a few
-// more messages, and only those messages are hashed. The zero value is ready to use.
+// PromptHash hashes the prompts of one conversation. It hashes only the messages that were added
+// since the previous prompt. The zero value is ready to use.
 type PromptHash struct {
 	head   []byte // the JSON before the messages
 	sofar  hash.Hash
@@ -42,9 +42,8 @@ type PromptHash struct {
 	markAt int    // the number of messages after which the next mark follows
 }
 
-// Of returns the same as PromptOf(r), but hashes only new messages. The parameter same says how
-// many messages at the beginning of r were also at the beginning of the request in the previous
-// call of Of. The caller guarantees that they are unchanged.
+// Of returns the same as PromptOf(r), but hashes only new messages. The caller guarantees that the
+// first `same` messages of r equal those of the request in the previous call of Of.
 func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	p := Prompt{Messages: len(r.Messages)}
 	head, err := promptHead(r)

@@ -3,9 +3,9 @@ package llm
 // markChars is the number of characters of each shortened hash in Prompt.Marks.
 const markChars = 8
 
-// nextMark returns the number of messages after which the next mark is made. The parameter messages
-// is that number for the last mark. Each of the first 16 messages has a mark. After that, the
-// distance to the next mark is an eighth of the number of messages.
+// nextMark returns the number of messages after which the next mark is made. The last mark was made
+// after the given number of messages. Each of the first 16 messages has a mark. Then the distance
+// to the next mark is an eighth of the number of messages.
 func nextMark(messages int) int { return messages + max(1, messages/8) }
 
 // mark adds a mark if one is due after the messages that were added so far.
@@ -32,8 +32,8 @@ type PromptChange struct {
 	To   int `json:"to"`
 }
 
-// ChangeFrom returns where the prompt p differs from an earlier prompt. p must not begin with the
-// earlier prompt.
+// ChangeFrom returns where the prompt p differs from an earlier prompt. The prompt p must not be
+// the earlier prompt with more messages at its end.
 func (p Prompt) ChangeFrom(earlier Prompt) PromptChange {
 	c, differs := p.ChangeWithin(earlier, earlier.Messages)
 	if !differs {
@@ -43,9 +43,9 @@ func (p Prompt) ChangeFrom(earlier Prompt) PromptChange {
 }
 
 // ChangeWithin compares the marks of both prompts, up to the given number of messages. The result
-// differs says whether the marks show a difference in the head or in one of these messages, and c
-// says where. If there is no difference, c.From is the number of messages that are known to be
-// equal.
+// `differs` says whether the marks show a difference in the system prompt, the tools or one of
+// these messages, and c says where. If `differs` is false, c.From is the number of messages that
+// are known to be equal.
 func (p Prompt) ChangeWithin(earlier Prompt, messages int) (c PromptChange, differs bool) {
 	for at := 0; at <= messages; at = nextMark(at) {
 		mine, rest := cutMark(p.Marks)

@@ -23,9 +23,9 @@ func promptOfTexts(t *testing.T, system string, texts []string) llm.Prompt {
 	return p
 }
 
-// TestChangesOfPromptsAreFound checks that the marks of two random prompts find the first message that
-// differs. Among the first messages they find it exactly, and later within an eighth of its index. The
-// size of the marks grows slowly with the conversation.
+// TestChangesOfPromptsAreFound checks that the marks of two random prompts find the first message
+// that differs. The index of that message must be exact for the first messages, and later exact to
+// an eighth of the index. The size of the marks must grow slowly with the conversation.
 func TestChangesOfPromptsAreFound(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -40,7 +40,8 @@ func plainPrompt(t *testing.T, r llm.Request) llm.Prompt {
 }
 
 // TestIncrementalPromptHashEqualsFullHash checks that PromptHash returns the same hashes as a full
-// computation, while a random conversation grows, is shortened, or gets another system prompt or tools.
+// computation, while a random conversation grows, is shortened, or gets another system prompt or
+// other tools.
 func TestIncrementalPromptHashEqualsFullHash(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -40,18 +40,19 @@ type Request struct {
 	Model, System string
 	// Purpose is PurposeCompaction, or "" for a turn. It is not sent to the provider's server.
 	Purpose string
-	// BaseURL and APIKeyEnv select another server than the provider's default. They are accepted only
-	// if the operator allows the two together (see Endpoints). Empty fields mean the default.
+	// BaseURL and APIKeyEnv select another server than the provider's default. The operator must
+	// allow them as a pair (see Endpoints). Empty fields mean the default.
 	BaseURL, APIKeyEnv string
-	// Messages are the messages to send, from the root to the leaf. They follow the transcript rules.
-	// The next call uses the same messages, so a provider must not change them.
+	// Messages are the messages to send, from the root to the leaf. They follow the transcript
+	// rules. A provider must not change them, because the next call uses the same messages.
 	Messages []perdure.Message
 	Tools    []ToolSpec
 	// MaxTokens limits the output in tokens; 0 means the provider's default.
 	MaxTokens   int
 	Temperature *float64
 	Thinking    Thinking
-	// Hints are parameters that are left out if the provider, or the model, does not accept them.
+	// Hints are parameters that a provider omits from its request if the provider or the model does
+	// not accept them.
 	perdure.Hints
 	// The fields below need abilities of the provider (see Able). ToolChoice and ToolName have the same
 	// meaning as in perdure.Turns.
@@ -61,8 +62,8 @@ type Request struct {
 }
 
 // Response is the whole answer of a model call. Provider, Model, Usage and StopReason are set.
-// Usage.Calls is the number of requests, usually 1; Usage.Cost is set if the price is known. Tool calls
-// have no ID yet, because the caller assigns it; ProviderID is the provider's id.
+// Usage.Calls is the number of requests, usually 1; Usage.Cost is set if the price is known. The ID
+// of a tool call is empty, because the caller assigns it; ProviderID is the provider's id.
 type Response struct {
 	perdure.Content
 	ProviderResponseID string
@@ -74,9 +75,9 @@ type Response struct {
 type Provider interface {
 	// Name returns the name of the provider, as in the names of models: anthropic, openai, ...
 	Name() string
-	// Stream makes one model call and passes each delta to emit, in order. Fold of these deltas equals
-	// the returned parts. An error of emit ends the call and is returned unchanged. If ctx ends, the
-	// error is that of ctx. If the operator does not allow the endpoint, the error is
-	// permission_denied. Every other failure is an *Error.
+	// Stream makes one model call and passes each delta to emit, in order. The result of Fold for
+	// these deltas equals the returned parts. Errors: an error of emit, which ends the call,
+	// unchanged; the error of ctx if ctx ends; permission_denied if the operator does not allow the
+	// endpoint; otherwise an *Error.
 	Stream(ctx context.Context, req Request, emit func(Delta) error) (*Response, error)
 }

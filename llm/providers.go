@@ -22,8 +22,8 @@ type Providers struct {
 	unknown loggedModels
 }
 
-// NewProviders returns a registry with the given providers. If two of them have the same name, it
-// contains the later one.
+// NewProviders returns a registry with the given providers. Of two providers with the same name,
+// the later one is used.
 func NewProviders(providers ...Provider) *Providers {
 	ps := &Providers{}
 	for _, p := range providers {
@@ -42,8 +42,8 @@ func (ps *Providers) Register(p Provider) {
 	ps.byName[p.Name()] = p
 }
 
-// Lookup returns the provider with the given name. The error is invalid_argument and lists the known
-// names.
+// Lookup returns the provider with the given name. Errors: invalid_argument with the list of the
+// known names.
 func (ps *Providers) Lookup(name string) (Provider, error) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
@@ -75,8 +75,8 @@ type Endpointed interface {
 	Endpoints() *Endpoints
 }
 
-// Endpoints returns the allowed endpoints of all registered providers; a worker sends them to the
-// server. It leaves out providers that are not Endpointed.
+// Endpoints returns the allowed endpoints of all registered providers that are Endpointed. A worker
+// reports them to the server.
 func (ps *Providers) Endpoints() (all []perdure.ModelEndpoint) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// read decodes each line with encoding/json and passes the value to the function each. It panics if
-// a line is not valid.
+// read decodes each line with encoding/json and passes the value to the function `each`. It panics
+// if a line is not valid.
 
 func read[T any](lines []string, each func(T)) {
 	for _, line := range lines {
@@ -141,9 +141,9 @@ func readChat(lines []string) said {
 	return s
 }
 
-// readResponses returns the content of a Responses stream from its last event, which contains the whole
-// answer. It takes encrypted content from the last event of each item instead, because the last event
-// of the stream contains it in another encryption.
+// readResponses returns the content of a Responses stream from its last event, which contains the
+// whole answer. But it takes encrypted content from the last event of each item, because the last
+// event of the stream contains the same content encrypted differently.
 func readResponses(lines []string) said {
 	type event struct {
 		Type string

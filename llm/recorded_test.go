@@ -19,8 +19,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// recording is the part of a file of recorded calls that the test uses. The files are test data of
-// the module charm.land/fantasy.
+// recording is the part of a file of recorded calls that the test uses. These files are test data
+// of the module charm.land/fantasy.
 type recording struct {
 	Interactions []struct {
 		Request  struct{ URL string }
@@ -32,8 +32,8 @@ type recording struct {
 	}
 }
 
-// recordings returns the folder of the recorded streams in the module cache. The go.mod in
-// tools/recordings pins their version and sum.
+// recordings returns the folder of the recorded streams in the module cache.
+// tools/recordings/go.mod pins the version and the checksum of the module with the streams.
 func recordings(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "charm.land/fantasy")
@@ -50,7 +50,7 @@ func recordings(t *testing.T) string {
 	return filepath.Join(module.Dir, "providertests", "testdata")
 }
 
-// speakers say which of the four APIs a recorded call used.
+// speakers recognizes which of the four APIs a recorded call used.
 var speakers = []struct {
 	remote int
 	url    *regexp.Regexp
@@ -62,7 +62,8 @@ var speakers = []struct {
 	{3, regexp.MustCompile(`:streamGenerateContent\?alt=sse$`), readGemini},
 }
 
-// said is the content of a recorded stream, parsed by this test without the code of the providers.
+// said is the content of a recorded stream, which this test parses without the code of the
+// providers.
 type said struct {
 	Text, Thinking string
 	Signatures     []string
@@ -73,9 +74,10 @@ type said struct {
 
 type saidCall struct{ ID, Name, Arguments string }
 
-// TestRecordedStreams checks that providers assemble recorded streams of real servers to the same
-// content that this test parses: text, reasoning, signatures, tool calls, usage and stop reason. Each
-// answer is then sent to every provider, and fake servers check these requests.
+// TestRecordedStreams replays recorded streams of real servers. The response of a provider must
+// have the content that this test parses from the stream: text, reasoning, signatures, tool calls,
+// usage and stop reason. Each answer is then sent to every provider, and fake servers check these
+// requests.
 func TestRecordedStreams(t *testing.T) {
 	count := make([]int, len(remotes))
 	var next []llm.Provider
@@ -150,8 +152,9 @@ func foldRecorded(t *testing.T, r llmtest.Remote, stream string, want said) *llm
 	return resp
 }
 
-// goOn sends a request with the answer, results of its tool calls and another user message to every
-// provider. Fake servers check the requests against the rules of their APIs.
+// goOn continues the conversation with every provider: the request contains the answer, results of
+// its tool calls and another user message. Fake servers check the requests against the rules of
+// their APIs.
 func goOn(t *testing.T, providers []llm.Provider, resp *llm.Response) {
 	t.Helper()
 	messages := append([]perdure.Message{perdure.UserText("hi")}, llmtest.Answered(resp, "done")...)

@@ -12,11 +12,12 @@ type Rule = string
 // RuleNoMessages and the constants below it are the rules of CheckMessages. Each comment states the
 // rule.
 const (
-	// RuleNoMessages: there is at least one message besides system messages.
+	// RuleNoMessages: there is at least one message that is not a system message.
 	RuleNoMessages Rule = "no_messages"
-	// RuleFirstNotUser: the first message besides system messages is the user's.
+	// RuleFirstNotUser: the first message, apart from system messages, is a user message.
 	RuleFirstNotUser Rule = "first_not_user"
-	// RuleLastNotUser: the last message besides system messages is the user's, or is a tool result.
+	// RuleLastNotUser: the last message, apart from system messages, is a user message or a tool
+	// result.
 	RuleLastNotUser Rule = "last_not_user"
 	// RuleRoleUnknown: the role of each message is system, user, assistant or tool result.
 	RuleRoleUnknown Rule = "role_unknown"
@@ -25,8 +26,7 @@ const (
 	// RulePartMisplaced: each part is of a type that the role of its message permits, and a
 	// compaction is the only part of its message.
 	RulePartMisplaced Rule = "part_misplaced"
-	// RuleThinkingUnsigned: redacted thinking has a signature, because the signature is its
-	// content.
+	// RuleThinkingUnsigned: redacted thinking has a signature, which contains its data.
 	RuleThinkingUnsigned Rule = "thinking_unsigned"
 	// RuleThinkingUnowned: a message with signed thinking names the model that signed it.
 	RuleThinkingUnowned Rule = "thinking_unowned"
@@ -47,12 +47,12 @@ const (
 // RuleError is the error for messages that break a rule.
 type RuleError struct {
 	Rule Rule
-	// Message is the index of the message that breaks the rule. For RuleResultMissing it is the index
-	// of the message with the tool call.
+	// Message is the index of the message that breaks the rule. For RuleResultMissing, it is the
+	// index of the message with the tool call.
 	Message int
 	Detail  string
 	// Provider is the name of the provider that would refuse the messages; "" if CheckMessages was
-	// called without one.
+	// called without a provider.
 	Provider string
 }
 
@@ -60,23 +60,22 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("message %d breaks the rule %s: %s", e.Message, e.Rule, e.Detail)
 }
 
-// CheckMessages checks the rules that all providers share. Messages begin with the user, and end with
-// the user or a tool result. The results of a message's tool calls follow it directly, one for each
-// call. No message is empty. Messages of one role may be adjacent, because each provider joins them or
-// accepts them. Thinking of other models is allowed, because OwnThinking selects what is sent. The
-// error is a *RuleError about the first message that breaks a rule. p may be nil.
+// CheckMessages checks the rules that all providers share. The constants of type Rule state them.
+// Messages of the same role may be adjacent, because each provider joins or accepts them. Thinking
+// of other models is allowed, because it is not sent (see OwnThinking). The error is a *RuleError
+// about the first message that breaks a rule. p may be nil.
 //
-// CheckMessages is for messages that a program composes. A stored conversation may break some of these
-// rules, because the messages are converted before they are sent; CheckRequest checks only the other
-// rules.
+// CheckMessages is for messages that a program composes. A stored conversation may break some of
+// these rules, because a provider corrects that when it converts the messages. CheckRequest checks
+// only the other rules.
 func CheckMessages(p Provider, messages []perdure.Message) error {
 	return checkRules(p, messages, false)
 }
 
-// checkRules returns the first broken rule. If sent is true, the messages will be converted before they
-// are sent, and checkRules omits the rules that Outward and the converters establish: RuleNoMessages,
-// RuleFirstNotUser, RuleLastNotUser, RuleCallIDReused, RuleMessageEmpty, RulePartMisplaced and the
-// rules about thinking.
+// checkRules returns the first broken rule. If `sent` is true, the messages will be converted
+// before they are sent. Then checkRules omits the rules that hold after the conversion:
+// RuleNoMessages, RuleFirstNotUser, RuleLastNotUser, RuleCallIDReused, RuleMessageEmpty,
+// RulePartMisplaced and the rules about thinking.
 func checkRules(p Provider, messages []perdure.Message, sent bool) error {
 	c := ruleChecker{sent: sent, answers: -1}
 	if !sent {

@@ -12,8 +12,9 @@ import (
 type ruleChecker struct {
 	sent bool
 	seen map[string]bool // ids of all tool calls so far; nil if sent is true
-	// calls are the ids of the tool calls in the last assistant message, and answers is the index
-	// of that message. open are the ids of those calls that have no result yet.
+	// The field `calls` contains the ids of the tool calls in the last assistant message, and the
+	// field `open` those of the calls that have no result yet. The field `answers` is the index of
+	// the message.
 	calls, open []string
 	answers     int
 	last        perdure.Role // role of the last message besides system messages

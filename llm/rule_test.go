@@ -80,7 +80,7 @@ func answerOf(t *rapid.T, turn int) []perdure.Message {
 	return path
 }
 
-// where returns the index i of each message m for which is(i, m) is true.
+// where returns the indexes of the messages for which the function `is` returns true.
 func where(path []perdure.Message, is func(i int, m perdure.Message) bool) (all []int) {
 	for i, m := range path {
 		if is(i, m) {
@@ -97,16 +97,17 @@ func ofRole(role perdure.Role) func(int, perdure.Message) bool {
 // breach describes a change that breaks one rule at one message.
 type breach struct {
 	rule llm.Rule
-	// adapted reports that the conversion of a request repairs the breach. The conversation is then
-	// sent.
+	// adapted reports that a provider corrects the breach when it converts the messages, so that it
+	// sends the conversation.
 	adapted bool
-	// at returns the indexes of the messages at which the function do can break the rule.
+	// at returns the indexes of the messages at which the function in the field do can break the
+	// rule.
 	at func(path []perdure.Message) []int
 	// do breaks the rule at message i, and returns the index that the error must name.
 	do func(path []perdure.Message, i int) ([]perdure.Message, int)
 }
 
-// with returns a function for the field breach.do. That function applies change to message i.
+// with returns a function for the field breach.do, which applies `change` to message i.
 func with(change func(m *perdure.Message)) func([]perdure.Message, int) ([]perdure.Message, int) {
 	return func(path []perdure.Message, i int) ([]perdure.Message, int) {
 		change(&path[i])
@@ -124,7 +125,7 @@ func roles(role perdure.Role) func([]perdure.Message) []int {
 	return func(path []perdure.Message) []int { return where(path, ofRole(role)) }
 }
 
-// callsOf calls the function change with each tool call of the message.
+// callsOf calls the function `change` with each tool call of the message.
 func callsOf(m *perdure.Message, change func(n int, call *perdure.Part)) {
 	n := 0
 	for i := range m.Parts {
@@ -201,10 +202,10 @@ var breaches = map[string]breach{
 	}},
 }
 
-// TestComposedConversationsFollowTheRules checks that CheckMessages accepts random valid conversations
-// for every provider, and that the requests follow the rules of the APIs. If one rule is broken, the
-// error names that rule and that message. The conversation is sent only if a conversion repairs it, and
-// the request then follows the rules of the API, too.
+// TestComposedConversationsFollowTheRules checks that CheckMessages accepts random valid
+// conversations for every provider, and that the requests follow the rules of the APIs. Then it
+// breaks one rule at one message. The error must name both. The conversation must be sent only if
+// the provider corrects it, and that request must follow the rules of the API, too.
 func TestComposedConversationsFollowTheRules(t *testing.T) {
 	type sender struct {
 		llm.Provider
@@ -287,7 +288,7 @@ func sends(t *rapid.T, p llm.Provider, model string, path []perdure.Message) {
 }
 
 // TestStoredConversationsAreNotRefused checks that CheckRequest refuses no conversation that may be
-// stored. CheckMessages accepts every provider, and nil.
+// stored.
 func TestStoredConversationsAreNotRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if err := llm.CheckRequest(unable{}, llm.Request{Messages: llmtest.DrawPath(t).Messages}); err != nil {

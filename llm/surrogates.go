@@ -11,10 +11,10 @@ import (
 // The constants below define marks for halves of surrogate pairs. JSON may write a character beyond
 // U+FFFF as two escapes (a surrogate pair), and a provider may send the two escapes in different
 // deltas. Each delta is a JSON text of its own, and every decoder replaces half of a pair with
-// U+FFFD (RFC 8259, section 8.2). So each half is replaced by a mark, a character of private use
-// plane 16, before an SDK decodes the delta. A joiner later replaces two marks by their character.
-// If a text contains a real character of that plane, the character is replaced by two marks as
-// well, so the marks are unambiguous.
+// U+FFFD (RFC 8259, section 8.2). So before an SDK decodes the delta, each half is replaced by a
+// mark, which is a character of private use plane 16. A joiner later replaces two marks by their
+// character. A real character of that plane is also replaced by two marks, so a mark is never
+// mistaken for a character.
 const (
 	firstHalf = 0xD800 // the first half in Unicode
 	lastHalf  = 0xDFFF
@@ -37,8 +37,8 @@ func halfOf(r rune) rune {
 // called in the order of the texts.
 type joiner struct{ held rune }
 
-// join returns the next text of the part. It replaces each two marked halves by their character. A
-// half at the end of the text is withheld until the next call.
+// join returns the next text of the part. It replaces each pair of marked halves by its character.
+// A first half at the end of the text is withheld until the next call.
 func (j *joiner) join(text string) string {
 	if j.held == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r >= firstMark }) {
 		return text
@@ -67,8 +67,7 @@ func (j *joiner) join(text string) string {
 	return out.String()
 }
 
-// end returns U+FFFD if join has withheld a half whose other half never arrived. Otherwise it returns
-// "".
+// end ends the part. It returns U+FFFD if join still withholds a half, and otherwise "".
 func (j *joiner) end() string {
 	if j.held == 0 {
 		return ""
@@ -77,8 +76,8 @@ func (j *joiner) end() string {
 	return string(utf8.RuneError)
 }
 
-// Joined returns a whole text in which the marks of MarkHalves are replaced by the characters that they
-// stand for. A half without its other half becomes U+FFFD.
+// Joined returns a whole text in which each pair of marks of MarkHalves is replaced by its
+// character. A mark of a single half becomes U+FFFD.
 func Joined(text string) string {
 	var j joiner
 	text = j.join(text)
@@ -106,14 +105,16 @@ func appendEscape(out []byte, half rune) []byte {
 	return append(out, '\\', 'u', hex[half>>12&15], hex[half>>8&15], hex[half>>4&15], hex[half&15])
 }
 
-// MarkHalves returns a body in which a mark replaces each escape of a half of a surrogate pair, unless
-// the other half is next to it. A mark is a private use character. The body consists of JSON texts,
-// such as the data of events. A Builder from NewWireBuilder joins the halves.
+// MarkHalves returns a body in which marks replace the JSON escapes of single halves of surrogate
+// pairs. A mark is a private use character. The body must consist of JSON texts, such as the data
+// of events. A Builder from NewWireBuilder joins the marked halves that a server has sent in
+// different events.
 func MarkHalves(body io.ReadCloser) io.ReadCloser {
 	return &marker{ReadCloser: body, in: make([]byte, 16<<10)}
 }
 
-// marker is a reader that marks halves in the bytes that are read through it.
+// marker is a reader that marks the halves of surrogate pairs in the bytes that are read through
+// it.
 type marker struct {
 	io.ReadCloser
 	in   []byte
@@ -143,8 +144,9 @@ func Marked(text []byte) []byte {
 	return out
 }
 
-// mark appends the text with marks to out. If the text ends within an escape or a character, mark
-// returns that end as rest. whole reports that the body has no more bytes; rest is then empty.
+// mark appends the text, with marks, to `out`. If the text ends within an escape or a character,
+// mark returns these last bytes as `rest`. If `whole` is set, the body has no more bytes, and
+// `rest` is empty.
 func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	for len(text) > 0 {
 		i := bytes.IndexFunc(text, func(r rune) bool { return r == '\\' || r >= firstMark || r == utf8.RuneError })
@@ -166,9 +168,9 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	return out, nil
 }
 
-// markEscape appends the escape at the beginning of text to out. It appends two escapes that form one
-// character together, and replaces a single half of a surrogate pair by its mark. It also returns the
-// number of bytes of text that it has handled. The number is 0 if more text is needed to decide.
+// markEscape appends the escape at the beginning of a text to `out`. A half of a surrogate pair is
+// appended as its mark, unless the other half follows. The second result is the number of bytes of
+// the text that markEscape has handled. It is 0 if more text is needed.
 func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	half, n := escapeAt(text)
 	if n == 0 && !whole {
@@ -195,13 +197,13 @@ func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	return utf8.AppendRune(out, markOf(half)), n
 }
 
-// couldBeLow reports whether the second half of a surrogate pair may follow: whether the rest of
-// the text, which may be incomplete, is empty or begins with a backslash.
+// couldBeLow reports whether the second half of a surrogate pair may follow, given the rest of the
+// text received so far.
 func couldBeLow(text []byte) bool { return len(text) == 0 || text[0] == '\\' }
 
-// escapeAt parses the escape at the beginning of text. half is the half of a surrogate pair that the
-// escape stands for, or 0. n is the length of the escape; it is 0 if the text ends within the escape or
-// begins with none.
+// escapeAt parses the escape at the beginning of text. The result `half` is the half of a surrogate
+// pair that the escape encodes, or 0. The result n is the length of the escape; 0 if there is no
+// complete escape.
 func escapeAt(text []byte) (half rune, n int) {
 	switch {
 	case len(text) < 2 || text[0] != '\\':
@@ -224,9 +226,9 @@ func escapeAt(text []byte) (half rune, n int) {
 	return half, 6
 }
 
-// markRune appends the character at the beginning of text to out. If the character is in the range of
-// the marks, it appends a mark for each of its halves instead. It appends invalid bytes unchanged. It
-// returns the length of the character in bytes; 0 if the character is incomplete.
+// markRune appends the character at the beginning of a text to `out`, or two marks if the character
+// is in the range of the marks. Invalid bytes are appended unchanged. markRune also returns the
+// length of the character in bytes; 0 if the character is incomplete.
 func markRune(out, text []byte, whole bool) ([]byte, int) {
 	r, n := utf8.DecodeRune(text)
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// cutLines has for each provider a function that returns the data lines of a stream with thinking,
-// text and arguments in the given pieces. The pieces are parts of JSON strings.
+// cutLines contains a function for each provider. It returns the data lines of a stream with
+// thinking, text and arguments, each in the given pieces. A piece is the inside of a JSON string.
 var cutLines = map[string]func(thinking, text, arguments []string) []string{
 	"anthropic": func(thinking, text, arguments []string) []string {
 		lines := []string{`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}`}
@@ -120,7 +120,7 @@ func TestCharactersCutBetweenDeltas(t *testing.T) {
 	wires := []string{"anthropic", "openai", "openai-responses", "gemini"}
 	for i, r := range remotes[:len(wires)] {
 		for name, c := range cases {
-			// Inside the arguments, the text is again a JSON string.
+			// The arguments are JSON inside a JSON string, so the text in them is escaped twice.
 			arguments := []string{`{\"t\":\"`}
 			escaped := strings.Contains(name, "backslash")
 			if !escaped {
@@ -149,8 +149,8 @@ func TestCharactersCutBetweenDeltas(t *testing.T) {
 	}
 }
 
-// TestHalvesAreMarkedWhereverTheNetworkCuts checks that MarkHalves returns the same bytes for any
-// sizes of reads, and that Escaped converts marked halves back to escapes.
+// TestHalvesAreMarkedWhereverTheNetworkCuts checks that MarkHalves returns the same bytes however
+// the body is cut into reads, and that Escaped converts marks back to escapes.
 func TestHalvesAreMarkedWhereverTheNetworkCuts(t *testing.T) {
 	for _, body := range []string{
 		`data: {"t":"a\ud83d"}` + "\n\n" + `data: {"t":"\ude00b"}` + "\n", `"\ud83d\ude00"`, `"\\ud83d\\\ud83d"`, `"\ud83d\n\ude00\ud83d`,

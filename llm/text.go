@@ -2,8 +2,8 @@ package llm
 
 import "strings"
 
-// GrowingText is a text that arrives in pieces. A new piece is appended without a copy of the text
-// before it, so the cost depends only on the length of the text. A GrowingText must not be copied.
+// GrowingText is a text that arrives in pieces. Appending a piece does not copy the text before it.
+// A GrowingText must not be copied.
 type GrowingText struct{ text strings.Builder }
 
 // Add appends a piece and returns the whole text so far.

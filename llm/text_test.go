@@ -59,7 +59,8 @@ func TestPiecesAreAppendedWithoutCopies(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadStays checks that a text from Builder.Parts does not change when the part grows.
+// TestWhatWasReadStays checks that a text that Builder.Parts has returned does not change when the
+// part grows.
 func TestWhatWasReadStays(t *testing.T) {
 	b := NewBuilder(nil)
 	var seen []string

@@ -14,8 +14,8 @@ type IDRule = response.IDRule
 var (
 	AnthropicIDs  = IDRule{Min: 1}
 	OpenAIChatIDs = IDRule{Min: 1, Max: 40}
-	// CompatibleIDs is the rule for compatible servers of Chat Completions. Their ids have forms of
-	// their own, such as Kimi's functions.bash:0.
+	// CompatibleIDs is the rule for compatible servers of Chat Completions. Such servers have ids
+	// of various forms, such as Kimi's functions.bash:0.
 	CompatibleIDs      = IDRule{Min: 1, Max: 40, Verbatim: true}
 	OpenAIResponsesIDs = IDRule{Min: 1, Max: 64}
 	GeminiIDs          = IDRule{Min: 1, Max: 64}
@@ -28,10 +28,10 @@ func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[strin
 	return response.ToolIDs(messages, provider, rule)
 }
 
-// OutwardArguments returns the arguments of a tool call in the form that is sent to a provider, which
-// is always the text of one JSON object. Arguments that are such an object are unchanged, and blank
-// arguments become {}. Any other text becomes the member invalid_arguments of an object, because
-// servers refuse a conversation with arguments that they cannot parse.
+// OutwardArguments returns the arguments of a tool call as they are sent to a provider: the text of
+// one JSON object. Arguments that already are a JSON object are unchanged, and blank arguments
+// become {}. Any other text becomes the member invalid_arguments of an object, because servers
+// refuse arguments that they cannot parse.
 func OutwardArguments(call perdure.Part) string {
 	raw := call.RawArguments
 	if raw == "" {

@@ -47,7 +47,7 @@ func TestToolIDs(t *testing.T) {
 }
 
 // TestToolIDsProperties checks that the ids of random calls are valid for the provider and unique,
-// and that an id does not change when the conversation grows.
+// and that the id of a call does not change when the conversation grows.
 func TestToolIDsProperties(t *testing.T) {
 	text := rapid.SampledFrom([]string{"", "a", "b", "call_a", "call.a", "__fake_id__", "ü", strings.Repeat("z", 64)})
 	rules := map[string]llm.IDRule{"openai": llm.OpenAIChatIDs, "anthropic": llm.AnthropicIDs, "mistral": llm.MistralIDs}
@@ -122,8 +122,8 @@ func TestResultsComeTogetherInCallOrder(t *testing.T) {
 	}
 }
 
-// TestDistinct checks that a call whose id was used before gets a new id, and its result the same
-// id. The messages passed to Distinct are unchanged.
+// TestDistinct checks that Distinct gives a new id to a call whose id was used before, and to the
+// result of that call. Distinct must not change its argument.
 func TestDistinct(t *testing.T) {
 	call := func(ids ...string) perdure.Message {
 		m := perdure.Message{Role: perdure.RoleAssistant}

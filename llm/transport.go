@@ -26,8 +26,9 @@ type TransportConfig struct {
 	IdleTimeout time.Duration
 	// AllowLoopback allows connections to loopback addresses, for development.
 	AllowLoopback bool
-	// AllowHosts are the hosts in the endpoints that the operator configured (Endpoints.Hosts). They
-	// may have private and loopback addresses.
+	// AllowHosts are the hosts in the endpoints that the operator configured (Endpoints.Hosts).
+	// Connections to these hosts are allowed even if their addresses are private or loopback
+	// addresses.
 	AllowHosts []string
 }
 
@@ -43,10 +44,10 @@ func (c TransportConfig) withDefaults() TransportConfig {
 	return c
 }
 
-// NewClient creates the HTTP client for calls of providers. It follows no redirects, because a redirect
-// would send the key to another host. It connects to no private, link-local or loopback address that
-// config does not allow. It ends a call whose response does not arrive within the timeouts. Errors
-// about redirects, refused addresses and timeouts wrap an *Error.
+// NewClient creates the HTTP client for calls of providers. It follows no redirects, because a
+// redirect would send the key to another host. It connects to no private, link-local or loopback
+// address that config does not allow. A call ends with an error if its response does not arrive
+// within the timeouts. Errors about redirects, refused addresses and timeouts wrap an *Error.
 func NewClient(config TransportConfig) *http.Client {
 	config = config.withDefaults()
 	d := &dialer{dialer: dial.Dialer{
@@ -71,11 +72,11 @@ func NewClient(config TransportConfig) *http.Client {
 	}
 }
 
-// dialer connects to providers, or to the proxies before them.
+// dialer connects to providers, or to proxies.
 type dialer struct {
 	dialer dial.Dialer
-	// proxies are the hosts of the proxies that environment variables name. They may have private
-	// addresses, like the hosts of configured endpoints.
+	// proxies contains the hosts of the proxies in environment variables. Connections to them are
+	// allowed even if their addresses are private.
 	proxies sync.Map
 }
 

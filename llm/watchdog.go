@@ -40,8 +40,8 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// watchedBody is a response body. A read fails if no byte arrives in time. After the first byte, the
-// timer runs only during a read, so the time between reads does not count.
+// watchedBody is a response body. A read fails if no byte arrives in time. After the first byte,
+// the time between reads does not count.
 type watchedBody struct {
 	io.ReadCloser
 	ctx, caller context.Context

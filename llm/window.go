@@ -15,8 +15,8 @@ const noWindow = 1_000_000_000
 
 // Limits are the limits of a model.
 type Limits struct {
-	// Window is the maximum number of tokens of a prompt and its answer together. If the model limits
-	// only the prompt, it is the limit of the prompt.
+	// Window is the maximum number of tokens of a prompt together with its answer or, if the model
+	// limits the prompt alone, of the prompt.
 	Window int
 	// MaxOutput is the maximum number of tokens of an answer; 0 if it is unknown.
 	MaxOutput int
@@ -28,9 +28,9 @@ type Limits struct {
 // snapshots. A nil Windows means DefaultWindows.
 type Windows map[Model]Limits
 
-// Limits returns the limits of a model. For a model that is not in the table, it returns a window of
-// UnknownWindow and false. A model of the provider scripted has no limit unless the table has an entry
-// for it.
+// Limits returns the limits of a model. For a model that is not in the table, it returns
+// UnknownWindow as the window, and false. A model of the provider scripted has no limit unless the
+// table has an entry for it.
 func (w Windows) Limits(provider, modelID string) (l Limits, known bool) {
 	if w == nil {
 		w = DefaultWindows
@@ -59,7 +59,7 @@ func (ps *Providers) SetLogger(l *slog.Logger) {
 }
 
 // Limits returns the limits of a model from the table that SetWindows has set, or from
-// DefaultWindows. See Windows.Limits. For an unknown model, it logs a warning, once for each model
+// DefaultWindows. See Windows.Limits. It logs a warning about an unknown model, once for each model
 // and for at most 1,000 models.
 func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	ps.mu.RLock()
@@ -71,9 +71,9 @@ func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	return l, known
 }
 
-// findModel returns the entry for a model in a table. It searches for the id, and then for the id
-// without the suffix of a snapshot. The provider openai-responses has the models of openai, through
-// another API.
+// findModel returns the entry for a model in a table. It looks for the id, and then for the id
+// without the suffix of a dated snapshot. For openai-responses, it also looks for the models of
+// openai, which are the same.
 func findModel[V any](table map[Model]V, m Model) (v V, found bool) {
 	if v, found = table[m]; found {
 		return v, true

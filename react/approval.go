@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// gated reports whether an approval policy applies to calls of the tool. The policies are those with
-// which the execution was started. Settings in a later message do not change them.
+// gated reports whether an approval policy applies to calls of the tool. The policies with which
+// the execution was started apply; settings in a later message do not change them.
 func (l *loop) gated(tool string) bool {
 	return l.in.Approvals != nil && l.in.Approvals.Gate().Guards(tool)
 }
@@ -63,15 +63,14 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	}, ruleSchemas.Fits)
 }
 
-// maxAskedTogether is the maximum number of calls in a group that wait for an approval at the same time. It
-// is half of an execution's limit of open questions, because the function of the agent may ask questions
-// too.
+// maxAskedTogether is the maximum number of calls in a group that wait for an approval at the same
+// time. It is half of an execution's limit of open questions. The other half is for questions that
+// the agent's function asks.
 const maxAskedTogether = perdure.MaxOpenQuestions / 2
 
-// begun calls the function begin for each call of the group that has no result yet. It stops when
-// maxAskedTogether calls wait for an approval, because an execution may not have more open
-// questions. It returns the calls that it has handled. The other calls become part of the next
-// group.
+// begun calls the function `begin` for each call of the group that has no result yet, until
+// maxAskedTogether calls wait for an approval. It returns the calls of the group up to that point.
+// The rest becomes part of the next group.
 func begun(group []call, begin func(*call)) []call {
 	asked := 0
 	for i := range group {
@@ -88,9 +87,9 @@ func begun(group []call, begin func(*call)) []call {
 	return group
 }
 
-// askCall asks people whether a call may run, and returns the id of the question. If the question cannot be
-// asked, refused is the result of the call. The id of the call is the key of the question, so people are
-// asked once about each call.
+// askCall asks people whether a call may run, and returns the id of the question. If the question
+// cannot be asked, `refused` is the result of the call. The key of the question is the id of the
+// call, so people are asked once about each call.
 func askCall(ctx agent.Context, j perdure.Judgement, c *call, details agent.QuestionCall) (question *uuid.UUID, refused string) {
 	q, err := agent.RuleQuestion(*j.Rule, c.Name, details)
 	if err != nil {
@@ -110,8 +109,8 @@ func (l *loop) ungated(c *call) (*call, json.RawMessage, []agent.TaskOption) {
 }
 
 // cleared returns the arguments of scheduleCall for a call that a policy guards: the call, its
-// input and its options. The input is exactly the bytes of the call's arguments, so that the server
-// can compare them with the approved bytes.
+// input and its options. The input has the same bytes as the call's arguments, because the server
+// compares them with the approved bytes.
 func (l *loop) cleared(c *call, j perdure.Judgement, why perdure.Clearance) (*call, json.RawMessage, []agent.TaskOption) {
 	options := []agent.TaskOption{agent.WithClearance(why), agent.Confined("", j.Requires)}
 	if c.Name == commandTool {
@@ -136,8 +135,8 @@ func (l *loop) decided(c *call, q perdure.Question) {
 	l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Question: question}))
 }
 
-// notApproved returns the result of a call that people did not approve: q is the approval question
-// in its final state. It returns "" if q approves the call.
+// notApproved returns the result of a call that people did not approve, or "" if they approved it.
+// The parameter q is the final state of the approval question.
 func notApproved(q perdure.Question) string {
 	answer, err := agent.Decision(q)
 	switch {
@@ -151,19 +150,18 @@ func notApproved(q perdure.Question) string {
 	return "not run: it was denied"
 }
 
-// takeEdit replaces the arguments of a call by those that a voter has changed and approved, if there are
-// any. The stored message still has the model's arguments. The result of the call says which arguments were
-// used.
+// takeEdit replaces the arguments of a call if a voter has changed them in the approval. The stored
+// message keeps the model's arguments, so the result of the call says which arguments were used.
 func (l *loop) takeEdit(c *call, q perdure.Question) {
 	if q.Details != nil {
 		c.Arguments, c.Edited = string(q.Details), string(q.Details)
 	}
 }
 
-// awaitApprovals waits until every approval question of the group is decided, and schedules each call as
-// soon as it is approved. If a message of the user arrives first, awaitApprovals withdraws the open
-// questions, skips their calls, and returns the message. If a person stops the turn, it records the stop in
-// the state of the loop.
+// awaitApprovals waits until every approval question of the group is decided, and schedules each
+// call as soon as it is approved. If a user message arrives first, awaitApprovals withdraws the
+// open questions, skips the calls that they are about, and returns the message. If a person stops
+// the turn, awaitApprovals records that in the state of the loop.
 func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 	for {
 		var asked []*call
@@ -205,8 +203,8 @@ func (l *loop) skipAsked(asked []*call) {
 	}
 }
 
-// steered ends the turn because a message has arrived while calls waited for approval. It first stores the
-// results of the group.
+// steered ends the turn because a message has arrived while calls waited for approval. It skips the
+// calls of the turn that have no result, and appends the message.
 func (l *loop) steered(s perdure.Signal) error {
 	p := l.st.Pending
 	l.st.Pending = nil

@@ -61,8 +61,8 @@ func (s *scriptedEngine) compactionEvents(id uuid.UUID) (all []string) {
 }
 
 // TestABadSummaryChangesNothing checks summaries that fail, are empty, or are longer than what they
-// cover. The conversation stays as it is, and the run continues. An event says why the summary was
-// not used, the model call is recorded and counted, and the next summary is not tried at once.
+// cover. The run must continue with an unchanged conversation. An event says why the summary was
+// not used. The model call is recorded and counted. The next summary is not tried at once.
 func TestABadSummaryChangesNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 14

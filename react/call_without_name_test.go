@@ -13,7 +13,7 @@ import (
 )
 
 // TestACallWithoutANameIsAnsweredWithAnError checks that a tool call without a name does not fail
-// the model call. The next model call gets an error as the result of the tool call, and answers.
+// the model call. The next model call gets an error as the result of the tool call.
 func TestACallWithoutANameIsAnsweredWithAnError(t *testing.T) {
 	chunk := func(delta, reason string) string {
 		return `{"id":"x","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Calls rebuilds the requests of stored model calls, with the same code that built them for the model. It
-// is a [perdure.CallRebuilder], for the catalog of a server.
+// Calls is a [perdure.CallRebuilder]. It rebuilds the requests of stored model calls with the code
+// that built the original requests.
 type Calls struct {
 	// Providers are the providers whose request bodies can be shown; nil means no providers.
 	Providers *llm.Providers
@@ -42,8 +42,8 @@ func (r storedSource) tools() []tool.Tool {
 	return all
 }
 
-// unknownProvider stands for a model provider that this program does not have. None of its abilities is
-// set.
+// unknownProvider stands for a model provider that this program does not have. It declares no
+// abilities.
 type unknownProvider struct{ llm.Provider }
 
 func (c Calls) lookup(provider string) (llm.Provider, error) {
@@ -110,8 +110,8 @@ func (c Calls) Rebuild(s perdure.StoredCall) (*perdure.ModelCall, error) {
 	return call, addAnswer(call, s.Task.Result, r)
 }
 
-// addAnswer adds the model's answer to the call, and compares the hash of the rebuilt prompt r with the
-// recorded hash.
+// addAnswer adds the model's answer to the call. It also compares the hash of the rebuilt request r
+// with the recorded hash.
 func addAnswer(call *perdure.ModelCall, result json.RawMessage, r llm.Request) error {
 	var a modelAnswer
 	if err := json.Unmarshal(result, &a); err != nil {

@@ -131,7 +131,7 @@ func (s *clientView) grow(kind perdure.EventType, e event, call toolData) {
 	m.pieces = append(m.pieces, &shownPiece{seq: e.Seq, kind: kind, call: call, text: text})
 }
 
-// streamed returns the message parts that the streamed pieces form.
+// streamed returns the message parts that result from the streamed pieces.
 func (m *shownMessage) streamed() []perdure.Part {
 	var parts []perdure.Part
 	last := func(kind perdure.PartType) *perdure.Part {

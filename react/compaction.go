@@ -13,8 +13,8 @@ import (
 // context as too long.
 const tooLongCode perdure.Code = "model_context_length"
 
-// compaction is a compaction that has begun and whose summary a task is writing. The commit that scheduled
-// the task also stored this state.
+// compaction is the state of a compaction while a task writes its summary. It is stored in the
+// commit that schedules the task.
 type compaction struct {
 	N    int       `json:"n"`
 	Task uuid.UUID `json:"task"`
@@ -23,9 +23,8 @@ type compaction struct {
 	Model  perdure.ModelConfig      `json:"model"`
 	Writer *perdure.ModelConfig     `json:"writer,omitempty"`
 	Record perdure.CompactionRecord `json:"record"`
-	// Partial says that the summary covers only a part of the entries that it should cover, because
-	// all of them would not fit into the window of the model that writes it. Another compaction
-	// follows.
+	// Partial says that the summary covers only some of the entries that it should cover, because
+	// the window of the writing model is too small for all. Another compaction follows.
 	Partial bool `json:"partial,omitempty"`
 	// Instructions are the client's instructions about the content of the summary.
 	Instructions string `json:"instructions,omitempty"`
@@ -72,7 +71,7 @@ func (l *loop) emitCompaction(e compactionEvent) error {
 	return l.ctx.Emit(e)
 }
 
-// emitBegun emits a data event which says that a model is writing the summary of the compaction.
+// emitBegun emits the data event for a compaction whose summary a model begins to write.
 func (l *loop) emitBegun(c *compaction) error {
 	e := compactionEvent{State: compactionStarted, Reason: c.Record.Reason, Messages: c.Record.Messages, TokensBefore: c.Record.TokensBefore}
 	if c.Background {
@@ -81,17 +80,16 @@ func (l *loop) emitBegun(c *compaction) error {
 	return l.emitCompaction(e)
 }
 
-// compactFirst prepares the context of the next model call. If a task has written a summary in the
-// background, compactFirst appends the summary. If a client asked for a compaction, or the context is
-// over the threshold, it begins a compaction. In the result, waits is true if the loop must await a
-// summary before the call.
+// compactFirst prepares the context of the next model call. It appends a summary that was written
+// in the background, and begins a compaction if a client asked for one or the context is over the
+// threshold. If the result `waits` is true, the loop must await a summary before the model call.
 func (l *loop) compactFirst(m perdure.ModelConfig) (waits bool, err error) {
 	there, err := l.ctx.HasSignal(perdure.CompactSignal)
 	if err != nil || !there && l.st.Compaction == nil && !l.isDue(m) {
 		return false, err
 	}
-	// Reading the path commits pending entries. With this checkpoint, a crash after that commit
-	// repeats nothing.
+	// Reading the path commits pending entries. This checkpoint is part of that commit, so nothing
+	// is repeated after a crash.
 	if err := l.save("turn"); err != nil {
 		return false, err
 	}
@@ -127,10 +125,10 @@ func (l *loop) threshold(m perdure.ModelConfig) int {
 	return int(float64(limits.Window-output) * l.compactionConfig().Threshold())
 }
 
-// compactFor begins the compaction that a client requested with the signal s. If a summary is
-// already being written in the background, compactFor awaits it. But if the signal has
-// instructions, compactFor drops that summary and begins another compaction. If there is nothing to
-// compact, or the client still has to answer a tool call, it emits an event that says so.
+// compactFor begins the compaction that a client requested with the signal s. If a summary is being
+// written in the background, compactFor awaits that summary, or drops it for a new one if the
+// signal has instructions. If there is nothing to compact, or the client still has to answer a tool
+// call, compactFor emits an event that says so.
 func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, err error) {
 	var r perdure.CompactionRequest
 	if err := json.Unmarshal(s.Value, &r); err != nil || r.Check() != nil {
@@ -151,10 +149,10 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 }
 
 // tooLong handles a model call that the provider refused because its context is too long. If a
-// summary is being written in the background, tooLong waits for the summary and calls the model
-// again. Otherwise it begins a compaction. It ends the response instead if the settings forbid
-// compaction, if this turn has already had a compaction for this reason, or if a summary would
-// cover nothing.
+// summary is being written in the background, the loop waits for it and calls the model again.
+// Otherwise tooLong begins a compaction. If the settings forbid compaction, if this turn has
+// already had a compaction for this reason, or if there is nothing to compact, tooLong ends the
+// response.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
 	if l.st.Compaction != nil {
@@ -173,8 +171,8 @@ func (l *loop) tooLong(failure error) error {
 	return l.endResponse(perdure.StopContextLength, failure.Error())
 }
 
-// compact begins a compaction whose summary the loop awaits. It returns false if the conversation has
-// nothing that a summary could cover.
+// compact begins a compaction whose summary the loop awaits. It returns false if there is nothing
+// to compact.
 func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, instructions string) (begun bool, err error) {
 	c, err := l.plan(reason, m)
 	if c == nil || err != nil {
@@ -193,8 +191,8 @@ func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, i
 	return true, l.save("compaction")
 }
 
-// plan returns the compaction to begin, or nil if the conversation has nothing that a summary could cover.
-// It reads the path, which commits pending entries.
+// plan returns the compaction to begin, or nil if there is nothing to compact. It reads the path,
+// which commits pending entries.
 func (l *loop) plan(reason perdure.CompactionReason, m perdure.ModelConfig) (*compaction, error) {
 	path, err := l.path()
 	if err != nil {
@@ -222,7 +220,7 @@ func (l *loop) plan(reason perdure.CompactionReason, m perdure.ModelConfig) (*co
 }
 
 // schedule schedules the task that writes the summary of a compaction, and stores the compaction in
-// the state. The caller saves the state.
+// the state. The caller must save the state.
 func (l *loop) schedule(c *compaction) error {
 	c.N = l.st.Compactions
 	l.st.Compactions++

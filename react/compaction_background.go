@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// backgroundPart is a fraction of the threshold. When the context has this size, a summary is
-	// begun in the background. With a threshold of 75 % of the window, this is 60 % of the window.
+	// backgroundPart is the size of the context at which a compaction in the background begins, as
+	// a fraction of the threshold. For example, if the threshold is 75 % of the window, it is 60 %
+	// of the window.
 	backgroundPart = 0.8
 	// backgroundPriority is the priority of the task that writes a summary in the background. It is
 	// lower than the priority of other tasks, because nothing waits for that summary.
 	backgroundPriority = 7
 )
 
-// isDue reports whether the context is so large that a compaction should begin, in the background or before
-// the next call.
+// isDue reports whether the context is so large that a compaction should begin, either in the
+// background or before the next model call.
 func (l *loop) isDue(m perdure.ModelConfig) bool {
 	due, automatic := l.dueSize(m)
 	if !automatic {
@@ -27,8 +28,8 @@ func (l *loop) isDue(m perdure.ModelConfig) bool {
 	return size >= ahead || size >= max(due, l.st.CompactFrom)
 }
 
-// planAhead returns the compaction that begins together with the next model call, so that the loop does not
-// wait for its summary. It returns nil if none is due. It reads the path, which commits pending entries.
+// planAhead returns the compaction that begins in the background together with the next model call.
+// It returns nil if no compaction is due. It reads the path, which commits pending entries.
 func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	if l.st.Compaction != nil || !l.isDue(m) || l.asked().CompactFrom != nil {
 		return nil, nil // a client that has set CompactFrom expects the compaction before the call
@@ -65,8 +66,9 @@ func (l *loop) awaitSummary() error {
 	return l.save("compaction")
 }
 
-// drop ends the compaction in the background without its summary; why is the reason. If the summary is
-// already written, drop records the model call that wrote it, because it cost money.
+// drop ends the compaction in the background without its summary. The parameter `why` is the
+// reason. If the summary is already written, drop records the model call that wrote it, because
+// that call cost money.
 func (l *loop) drop(why string) error {
 	c := l.st.Compaction
 	l.st.Compaction = nil
@@ -87,10 +89,10 @@ func (l *loop) drop(why string) error {
 }
 
 // settleCompaction handles a compaction in the background when a response has ended. If the summary
-// is written, it is appended, unless the client still has to answer tool calls. If the compaction
-// is still open and the run ends, the compaction is dropped. If the run waits for a message, the
-// summary is appended before the next model call: the run does not wait for it, so that clients see
-// at once that the response has ended. The caller has saved the state.
+// is written, it is appended, unless the client still has to answer tool calls. If it is not
+// appended and the run ends, the compaction is dropped. If the run goes on, the summary is appended
+// before the next model call. The run does not wait for the summary here, so that clients see at
+// once that the response has ended. The caller has saved the state.
 func (l *loop) settleCompaction(ends bool) error {
 	if len(l.st.Open) == 0 {
 		if err := l.takeWritten(); err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// The model's window has 8,000 tokens, and each call of the lookTool returns 1,000 bytes. After
-// call number backgroundAt, a summary is begun in the background. After call number awaitedAt, the
-// context is over the threshold. The constant last is the number of calls in a run that ends
-// between these two.
+// These are numbers of calls of the lookTool. The model's window has 8,000 tokens, and each call
+// returns 1,000 bytes. After `backgroundAt` calls, a summary begins in the background. After
+// `awaitedAt` calls, the context is over the threshold. The constant `last` is the number of calls
+// of a run that ends between these two points.
 const (
 	backgroundAt = 12
 	awaitedAt    = 15
 	last         = backgroundAt + 2
 )
 
-// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The parameter stops
-// has the numbers of those calls of the lookTool that wait until the test lets them continue.
+// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The parameter `stops`
+// contains the numbers of the calls of the lookTool that wait until the test lets them continue.
 func heldWorkerPool(t *testing.T, parked int, script string, stops ...int) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
 	s := emptyWorkerPool(t, script)
@@ -56,7 +56,7 @@ func (s *workerPool) summaries(id uuid.UUID) (all []*perdure.Task) {
 	return all
 }
 
-// written waits until each task that writes a summary of the execution has ended, and returns these
+// written waits until all tasks that write summaries of the execution have ended, and returns these
 // tasks.
 func (s *workerPool) written(id uuid.UUID) (all []*perdure.Task) {
 	s.t.Helper()
@@ -81,7 +81,7 @@ func (s *workerPool) compactionStates(id uuid.UUID) (all []string) {
 	return all
 }
 
-// summarized returns the number of llm_call entries about calls for summaries.
+// summarized returns the number of the execution's llm_call entries about calls for summaries.
 func (s *workerPool) summarized(id uuid.UUID) int {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 1000)
@@ -120,7 +120,7 @@ func (s *workerPool) wantStates(id uuid.UUID, want ...string) {
 }
 
 // TestASummaryIsWrittenWhileTheRunGoesOn checks that the run continues while a summary is written.
-// The first context after that contains the summary and all messages since it was begun.
+// The first context after that contains the summary and all messages since the summary was begun.
 func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestASummaryInTheBackgroundIsAwaitedAtTheThreshold(t *testing.T) {
 	s.wantStates(id, "scheduled", "started", "completed")
 }
 
-// TestASummaryThatFailsInTheBackground checks that the run continues after the failure, and that an
-// event reports the failure.
+// TestASummaryThatFailsInTheBackground checks that the run continues if a summary in the background
+// fails, and that an event reports the failure.
 func TestASummaryThatFailsInTheBackground(t *testing.T) {
 	for name, summary := range map[string]string{
 		"fails": "summary\n  fail invalid_request no\n", "empty": "summary\n  text I cannot.\n  stop refusal\n",
@@ -227,8 +227,8 @@ func TestARunThatWaitsForAMessageWithAnOpenSummary(t *testing.T) {
 	s.wantStates(x.ID, "scheduled", "completed")
 }
 
-// TestARunThatEndsWithAnOpenSummary checks that a run that ends drops a summary that is not written
-// yet, with an event. If the summary is written, the run appends it.
+// TestARunThatEndsWithAnOpenSummary checks that the end of a run drops a summary that is not
+// written yet, and emits an event. A summary that is written is appended.
 func TestARunThatEndsWithAnOpenSummary(t *testing.T) {
 	t.Run("not written", func(t *testing.T) {
 		s, _, _ := heldWorkerPool(t, 100, looks(last, 1000))
@@ -274,8 +274,8 @@ func TestACancelledRunWithAnOpenSummary(t *testing.T) {
 	s.wantStates(id, "scheduled", "failed the run was cancelled before the summary was written")
 }
 
-// TestARunThatIsCancelledWhileItWaitsForTheSummary checks that the log of a cancelled run contains
-// the event of the compaction's end, if the run waited for the summary.
+// TestARunThatIsCancelledWhileItWaitsForTheSummary checks that the log of a run that is cancelled
+// while it waits for a summary contains the event about the end of the compaction.
 func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
 	s, n, _ := heldWorkerPool(t, 100, looks(6, 300))
 	id := s.start(engine.StartRequest{UserPrompt: "go"})

@@ -14,8 +14,8 @@ import (
 )
 
 // TestABackgroundCompactionSurvivesADeathAtEachCommit checks a run whose summaries are written in
-// the background. It has the same messages at whichever commit its worker dies. Each stored summary
-// is used once: it is in the conversation, or an event reports that it was not used.
+// the background. The messages of the run must be the same at whichever commit its worker dies.
+// Each stored summary must be in the conversation, or an event must report that it was not used.
 func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 20
@@ -62,7 +62,7 @@ func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 				completed++
 			}
 		}
-		// If a summary was written after the last turn, it is used with the next turn.
+		// A summary that was written after the last turn is used with the next turn.
 		if used, recorded := len(s.compactions(x)), s.summarized(id); used == 0 || used != recorded || completed-used > 1 {
 			t.Errorf("%d summaries are written, %d recorded, %d used", completed, recorded, used)
 		}

@@ -17,7 +17,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// fullDisk is a disk that is full after a number of writes that the test sets.
+// fullDisk simulates a disk that becomes full after a number of writes, which the test sets.
 type fullDisk struct {
 	mu   sync.Mutex
 	left int           // number of writes before the disk is full; negative if it has space
@@ -48,8 +48,8 @@ func (d *fullDisk) before(op disktest.Op) int32 {
 	return lib.SQLITE_FULL
 }
 
-// fill makes the disk full after the given number of writes. A negative number gives it space
-// again.
+// fill makes the disk full after the given number of writes. After a call with a negative number,
+// the disk has space again.
 func (d *fullDisk) fill(after int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +66,7 @@ func (d *fullDisk) wasFull() bool {
 	}
 }
 
-// fullOr waits until a write has failed or the function want returns true for the execution.
+// fullOr waits until a write has failed or the function `want` returns true for the execution.
 func (s *workerPool) fullOr(d *fullDisk, id uuid.UUID, want func(*perdure.Execution) bool) {
 	s.t.Helper()
 	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
@@ -87,8 +87,9 @@ func (s *workerPool) fullOr(d *fullDisk, id uuid.UUID, want func(*perdure.Execut
 }
 
 // TestACompactionOnAFullDisk fills the disk at each of the writes of a compaction. It checks that
-// the parts of the compaction are stored together or not at all. Once there is space, the run
-// continues as on a disk with space, with one summary, and the next compaction works.
+// the parts of the compaction are stored together or not at all. Once there is space again, the run
+// must continue as if the disk had never been full, with one summary, and the next compaction must
+// succeed.
 func TestACompactionOnAFullDisk(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var undisturbed []string
@@ -138,10 +139,10 @@ func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 	return s, n
 }
 
-// wholeOrNothing checks that the entry of the compaction, its record and its event are stored
-// together or not at all. The run may still be running: if the failed write was one of the zeros
-// that the store writes ahead of its log, no commit needed it. The method therefore reads the
-// entries between two readings of the events, until both readings are equal.
+// wholeOrNothing checks that the entry of a compaction, the record of its model call and its event
+// are stored together or not at all. The run may continue during the check, because the failed
+// write may have been one that no commit needed. So wholeOrNothing reads the events before and
+// after the entries, until both reads are equal.
 func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	s.t.Helper()
 	for {
@@ -157,8 +158,8 @@ func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	}
 }
 
-// wholeCompactions checks that three numbers are equal: of compaction entries, of records of calls
-// for summaries, and of events about completed compactions.
+// wholeCompactions checks that each compaction entry has a record of the call for its summary, and
+// an event about a completed compaction: the numbers of all three must be equal.
 func (s *workerPool) wholeCompactions(entries []perdure.Entry, states []string) {
 	s.t.Helper()
 	stored, ended := 0, 0

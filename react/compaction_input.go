@@ -21,14 +21,15 @@ func hasSummary(messages []perdure.InputMessage) bool {
 	return slices.ContainsFunc(messages, func(m perdure.InputMessage) bool { return m.Compaction != nil })
 }
 
-// inputID returns the id of the entry of an input message. The id is derived from the message's key, so the
-// entry has the same id when the message is appended again after a crash. A summary in the same input
-// therefore pins the right entries.
+// inputID returns the id of the entry of an input message. The id is derived from the message's
+// key, so that it is the same when the message is appended again after a crash. The record of a
+// summary in the same input contains such ids.
 func (l *loop) inputID(key string) uuid.UUID { return uuid.NewSHA1(l.ctx.ID(), []byte("input:"+key)) }
 
 // appendSummaryOf appends a summary that a client sent. The summary covers the whole path before
-// it. It pins the user and system messages that come directly before it in the same input. The
-// client received these messages together with the summary, as the result of an earlier compaction.
+// it. User and system messages that come directly before it in the same input are pinned (they stay
+// in the context): the client received them together with the summary, as the result of an earlier
+// compaction.
 func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inputEntry) error {
 	record := *m.Compaction
 	record.Reason, record.KeepFrom, record.Pinned = perdure.CompactionInput, nil, []uuid.UUID{}
@@ -50,8 +51,8 @@ func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inpu
 	return nil
 }
 
-// directlyBefore returns the user and system messages at the end of the list before. If there are
-// more than perdure.MaxPinned, it returns only the newest ones.
+// directlyBefore returns the user and system messages at the end of a list, but at most the newest
+// perdure.MaxPinned.
 func directlyBefore(before []inputEntry) []inputEntry {
 	n := len(before)
 	for n > 0 && len(before)-n < perdure.MaxPinned && (before[n-1].role == perdure.RoleUser || before[n-1].role == perdure.RoleSystem) {

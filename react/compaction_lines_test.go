@@ -32,7 +32,7 @@ func (grpcBackend) Authenticate(context.Context, string) (grpcapi.Principal, err
 	return grpcapi.Principal{Org: "default", Role: perdure.KeyWorker}, nil
 }
 
-// overWire returns a dispatch that is connected to the engine over gRPC.
+// overWire returns a perdure.Dispatch that is connected to the engine over gRPC.
 func (s *workerPool) overWire() perdure.Dispatch {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,7 +58,8 @@ func (s *workerPool) overWire() perdure.Dispatch {
 }
 
 // TestCompactionOnEachLine checks that REMOTE and LOCAL executions are compacted by workers in the
-// server's process and over gRPC. The server has no content of a LOCAL execution's compaction.
+// server's process and over gRPC. The server must not store the content of the compaction of a
+// LOCAL execution.
 func TestCompactionOnEachLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 30

@@ -23,11 +23,11 @@ type windowModel struct {
 	window    int
 	asked     []llm.Request
 	forget    bool // requests are not recorded in the field asked
-	// held, if set, holds summaries back until it is closed. For each request for a summary that is
-	// held back, one value is sent to the channel writing.
+	// While the channel `held` is set and not closed, requests for summaries wait. For each such
+	// request, one value is sent to the channel `writing`.
 	held, writing chan struct{}
-	// end, if set, holds back an answer until it is closed. It is the answer of model call number
-	// endAt, counted from 0.
+	// While the channel `end` is set and not closed, the model call with the number `endAt`
+	// (counted from 0) waits.
 	end   chan struct{}
 	endAt int
 }
@@ -75,12 +75,12 @@ func (n *windowModel) requests() (turns, summaries []llm.Request) {
 }
 
 // lookTool replaces the built-in tool find. It returns as many bytes as the call asks for. Each
-// call has a number, and lookTool counts the runs of each number.
+// call has a number. lookTool counts how often the call with each number is run.
 type lookTool struct {
 	mu   sync.Mutex
 	runs map[int]int
-	// stops are the numbers of the calls that wait. Such a call sends its number to the channel
-	// stopped, and then waits for a value of the channel next.
+	// stops contains the numbers of the calls that wait. Such a call sends its number to the
+	// channel `stopped`, and then waits for a value from the channel `next`.
 	stops   []int
 	stopped chan int
 	next    chan struct{}
@@ -114,7 +114,8 @@ func (l *lookTool) tool() tool.Tool {
 	return looks
 }
 
-// looks returns a model script: n turns that call the lookTool, and then turns with only a text.
+// looks returns a script for the model: n turns that call the lookTool, and then turns with only a
+// text.
 func looks(n, bytes int) string {
 	var b strings.Builder
 	for i := range n {

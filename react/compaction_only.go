@@ -47,8 +47,8 @@ func (l *loop) compactOnlyFailed(code perdure.Code, why string) error {
 // turn.
 func (l *loop) coversAll() bool { return l.onlyCompacts() || l.asked().CompactFrom != nil }
 
-// dueSize returns the size of the context, in tokens, at which an automatic compaction begins. In the
-// result, automatic is false if none ever begins.
+// dueSize returns the size of the context, in tokens, at which an automatic compaction begins. The
+// result `automatic` is false if no automatic compaction ever begins.
 func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	in := l.asked()
 	size, automatic = l.threshold(m), !l.compactionConfig().Disabled()
@@ -61,10 +61,10 @@ func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	return size, automatic
 }
 
-// planAll plans the compaction of a whole path. The result keep is the index at which the covered
-// pieces end; it is less than the number of pieces if the request for a summary has no room for
-// all. The result pinned has the ids of covered pieces that stay in the context: the newest
-// messages of the user and the system, up to keptTokens.
+// planAll plans the compaction of a whole path. It covers the first `keep` pieces; these are not
+// all pieces if the request for the summary has no room for all. The result `pinned` contains the
+// ids of covered pieces that stay in the context: the newest user and system messages, up to
+// keptTokens.
 func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	said := p.newestInputs(pieces)
 	keep = p.fitting(pieces, len(pieces), pinnedEarlier(pieces))
@@ -76,9 +76,9 @@ func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	return pinned, keep
 }
 
-// pinnedEarlier returns the ids of the messages that an earlier compaction pinned, which are those
-// before that compaction in the context. If a new compaction covered only these messages, it would
-// not replace the earlier summary.
+// pinnedEarlier returns the ids of the messages that an earlier compaction pinned. In the context,
+// they come before that compaction, so a new compaction that covered only them would not replace
+// the earlier summary.
 func pinnedEarlier(pieces []piece) []uuid.UUID {
 	at := slices.IndexFunc(pieces, func(c piece) bool { return c.Entry.Type == perdure.EntryCompaction })
 	var ids []uuid.UUID
@@ -89,7 +89,7 @@ func pinnedEarlier(pieces []piece) []uuid.UUID {
 }
 
 // newestInputs returns the ids of the newest messages of the user and the system that fit into
-// keptTokens. Messages of the system are chosen first.
+// keptTokens. System messages are chosen first.
 func (p planner) newestInputs(pieces []piece) []uuid.UUID {
 	var pinned []uuid.UUID
 	room := p.keptTokens()

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// longTalk returns a conversation that a client sends. It has a summary, then messages of the user
-// and the model that together exceed a window of 6,000 tokens, and then a last message.
+// longTalk returns a conversation that a client sends. It consists of a summary, user and assistant
+// messages that exceed a window of 6,000 tokens, and a last message.
 func longTalk() []perdure.InputMessage {
 	said := func(role perdure.Role, text string) perdure.InputMessage {
 		return perdure.InputMessage{Role: role, Parts: []perdure.Part{perdure.Text(text)}}
@@ -33,9 +33,9 @@ func longTalk() []perdure.InputMessage {
 }
 
 // TestAResponseThatOnlyCompacts checks that a response that only compacts summarises the whole
-// conversation, in parts that fit into the window. This holds at whichever commit the worker dies.
-// No summary that was stored is requested again. The client's summary and the messages directly
-// before it stay.
+// conversation, in parts that fit into the window. This must hold at whichever commit the worker
+// dies, and no stored summary may be requested again. The messages directly before the client's
+// summary stay in the context.
 func TestAResponseThatOnlyCompacts(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, summaries int, reached bool) {
@@ -142,7 +142,7 @@ func TestASummaryIsTheContext(t *testing.T) {
 }
 
 // TestAResponseThatOnlyCompactsFails checks that a response that only compacts fails if no summary
-// can be stored. Its error has the reason.
+// can be stored. The error contains the reason.
 func TestAResponseThatOnlyCompactsFails(t *testing.T) {
 	for script, want := range map[string]string{
 		"summary\n  fail invalid_request no\n": "no", "summary\n  text I stop\n  stop max_tokens\n": "not whole",

@@ -21,18 +21,18 @@ type CompactOptions struct {
 	// Off turns off automatic compaction of executions whose settings do not say whether they are
 	// compacted.
 	Off bool
-	// At is the size of the context at which a conversation is compacted. It is a fraction of the
-	// model's window, after the tokens that are reserved for an answer are subtracted. It ranges
-	// from perdure.MinCompactionAt to perdure.MaxCompactionAt; the default is
-	// perdure.DefaultCompactionAt. It applies to executions whose settings do not contain this
-	// number.
+	// At is the size of the context at which a conversation is compacted, as a fraction of the
+	// model's window without the tokens that are reserved for an answer. It ranges from
+	// perdure.MinCompactionAt to perdure.MaxCompactionAt; the default is
+	// perdure.DefaultCompactionAt. It applies to executions whose settings do not set this size.
 	At float64
 	// Target is the fraction of the window that the newest turns may fill after a compaction: from 0.01 to
 	// 0.5; default a quarter of the window, but at most 20,000 tokens. The newest turn is kept even if it
 	// is larger.
 	Target float64
-	// Model is the model that writes the summaries; default the model of the next turn. For compactions of
-	// the Responses API, the client chooses the model instead.
+	// Model is the model that writes the summaries; default the model of the next turn. A
+	// compaction that a client requests through the Responses API uses the model that the client
+	// chooses.
 	Model *perdure.ModelConfig
 	// Prompt is the text that asks the model for a summary; default a built-in text. It has at most
 	// MaxCompactPrompt bytes.
@@ -73,7 +73,7 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 // within reports whether v is a number from lowest to highest.
 func within(v, lowest, highest float64) bool { return !math.IsNaN(v) && v >= lowest && v <= highest }
 
-// config returns the compaction settings of an execution that has none of its own.
+// config returns the default compaction settings of executions.
 func (o CompactOptions) config() *perdure.CompactionConfig {
 	at := o.At
 	if at == 0 {

@@ -20,8 +20,8 @@ func compacting(o react.CompactOptions) func(*workerSetup) {
 	return func(c *workerSetup) { c.Compact = o }
 }
 
-// looked runs 24 turns that each ask the lookTool for 1,500 bytes, in a window of 8,000 tokens. It
-// returns the worker pool, its model and the execution.
+// looked runs 24 turns in a window of 8,000 tokens. In each turn, the lookTool returns 1,500 bytes.
+// looked returns the worker pool, its model and the execution.
 func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, more ...func(*workerSetup)) (*workerPool, *windowModel, *perdure.Execution) {
 	t.Helper()
 	s, n, _ := windowWorkerPool(t, 100, 8000, looks(24, 1500), append(more, compacting(o))...)
@@ -94,8 +94,8 @@ func TestCompactOptionTarget(t *testing.T) {
 	}
 }
 
-// TestCompactOptionModel checks that the model of the option writes the summaries, within its own
-// window. Its calls are recorded and counted as calls of that model.
+// TestCompactOptionModel checks that the model in the options writes the summaries, within its own
+// window, and that these calls are recorded and counted as calls of that model.
 func TestCompactOptionModel(t *testing.T) {
 	writer := perdure.ModelConfig{Provider: "scripted", ModelID: "s2"}
 	s, n, x := looked(t, react.CompactOptions{Model: &writer}, perdure.AgentConfig{}, func(c *workerSetup) {
@@ -165,8 +165,8 @@ func TestCompactOptionPrompt(t *testing.T) {
 	}
 }
 
-// TestCompactOptionsAreChecked checks the limits of the options. The error names the option, and
-// Agent panics with that error.
+// TestCompactOptionsAreChecked checks the limits of the options. The error must name the option,
+// and react.Agent must panic with that error.
 func TestCompactOptionsAreChecked(t *testing.T) {
 	providers := llm.NewProviders(&windowModel{})
 	model := func(provider, id, url string) *perdure.ModelConfig {

@@ -20,8 +20,8 @@ const (
 	maxSummaryTokens = 16_000
 	// bytesPerToken is the approximate number of bytes of text in a token.
 	bytesPerToken = 3.5
-	// instructionTokens is how many tokens are reserved in the request for a summary for the text that asks
-	// for it.
+	// instructionTokens is the number of tokens that are reserved, in the request for a summary,
+	// for the text that asks for it.
 	instructionTokens = 2_000
 )
 
@@ -36,8 +36,7 @@ type planner struct {
 	newestOnly bool
 	// all makes the compaction cover every turn, even the newest one.
 	all bool
-	// pinnedAlone allows a compaction that covers only pinned messages, which stay in the context beside
-	// the summary.
+	// pinnedAlone allows a compaction of only pinned messages, although these stay in the context.
 	pinnedAlone bool
 }
 
@@ -45,15 +44,15 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// kept is the size of the piece in the context after a compaction that keeps it, which cuts long tool
-	// results and arguments. The field asked is its size in the request for a summary, in which other long
-	// texts are cut, too.
+	// The field `kept` is the size of the piece after a compaction that keeps it, which cuts long
+	// tool results and arguments. The field `asked` is the size of the piece in the request for a
+	// summary, where other long texts are cut, too.
 	kept, asked int
 }
 
-// plan returns the record of the compaction of a path, except its reason. The result ok is false if
-// a summary would cover nothing. The result partial says that this compaction covers only a part of
-// what should be covered, because the window is too small. Another compaction has to follow.
+// plan returns the record of the compaction of a path, except its reason. The result `ok` is false
+// if a summary would cover nothing. If the result `partial` is true, the window is too small for a
+// summary of everything that should be covered, and another compaction has to follow.
 func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, partial, ok bool, err error) {
 	pieces, before, err := p.pieces(path)
 	if err != nil {
@@ -78,9 +77,8 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	return record, keep < all, true, nil
 }
 
-// choose sets the pinned pieces in the record. The result keep is the index of the first piece that
-// this compaction keeps. The result all is the index that keep would have if the window were large
-// enough.
+// choose sets the pinned pieces in the record. This compaction covers the first `keep` pieces. With
+// a window that is large enough, it would cover the first `all` pieces.
 func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep, all int) {
 	if p.all {
 		record.Pinned, keep = p.planAll(pieces)
@@ -111,8 +109,8 @@ func cuts(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
-// earlierCompaction describes the newest compaction in the path: messages is how many messages its summary
-// replaces.
+// earlierCompaction describes the newest compaction in the path: the field `messages` is the number
+// of messages that its summary replaces.
 type earlierCompaction struct{ messages int }
 
 // pieces returns the entries from which the context of the path is built, each with its size.
@@ -160,9 +158,8 @@ func (p planner) keptTokens() int {
 	return min(maxKeptTokens, p.limits.Window/4)
 }
 
-// textBytes returns the maximum number of bytes to which a compaction cuts a tool result, or the
-// arguments of a call, that it keeps. In the request for a summary, this limit applies to every
-// text.
+// textBytes returns the size in bytes to which a compaction cuts the tool results, and the
+// arguments of calls, that it keeps. In the request for a summary, every text is cut to this size.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
 // begins reports whether a turn begins at the piece. This is the case for every message except tool
@@ -171,9 +168,9 @@ func (p piece) begins() bool {
 	return p.Entry.Role != perdure.RoleToolResult && p.Entry.Type != perdure.EntryCompaction
 }
 
-// keepFrom returns the index of the first piece that a compaction keeps. A compaction keeps the newest
-// turn, and as many turns before it as fit into keptTokens. It keeps nothing before an earlier compaction,
-// because those pieces are pinned anyway.
+// keepFrom returns the index of the first piece that a compaction keeps. A compaction keeps the
+// newest turn, and as many turns before it as fit into keptTokens. It keeps nothing before an
+// earlier compaction, because these pieces are pinned.
 func (p planner) keepFrom(pieces []piece) int {
 	keep, tokens := len(pieces), 0
 	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
@@ -189,10 +186,10 @@ func (p planner) keepFrom(pieces []piece) int {
 	return keep
 }
 
-// fitting returns the index at which the covered pieces end. It considers keep and each smaller
-// index at which a turn begins, but only indexes with an unpinned piece before them. It returns the
-// largest of these for which the request for a summary fits into the window. If the request fits
-// for none, it returns the smallest one. If there is no such index, it returns 0.
+// fitting returns the number of pieces to cover. The candidates are `keep` and each smaller index
+// at which a turn begins, if there is an unpinned piece before the index. The result is the largest
+// candidate for which the request for a summary fits into the window. If the request fits for none,
+// it is the smallest candidate. Without candidates it is 0.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false
@@ -211,20 +208,20 @@ func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	return fits
 }
 
-// isCovered reports whether a summary replaces the piece. The piece of an earlier compaction does
-// not count as covered.
+// isCovered reports whether a summary replaces the piece. An earlier compaction does not count as
+// covered.
 func isCovered(c piece, pinned []uuid.UUID) bool {
 	return c.Entry.Type != perdure.EntryCompaction && !slices.Contains(pinned, c.Entry.ID)
 }
 
-// pinned returns the ids of the pieces that stay in the context for good: messages of the system, and the
-// first message of the user, if they are small.
+// pinned returns the ids of the pieces that stay in the context for good: system messages and the
+// first user message, if they are small.
 func (p planner) pinned(pieces []piece) []uuid.UUID {
 	room, user := min(maxPinnedTokens, p.limits.Window/8), false
 	pinned := []uuid.UUID{}
 	for _, c := range pieces {
-		// The pieces before an earlier compaction are pinned already. A message of the user after
-		// it does not count as the user's first message.
+		// The pieces before an earlier compaction are pinned already. So no user message after that
+		// compaction counts as the first one.
 		user = user || c.Entry.Type == perdure.EntryCompaction
 		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
 		user = user || first

@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// finishCompaction waits for the summary and appends it to the conversation. The conversation continues
-// without it if the summary could not be written, or is larger than the entries that it covers.
+// finishCompaction waits for the summary and appends it to the conversation. If the summary could
+// not be written, or is larger than the entries that it covers, the conversation continues without
+// it.
 func (l *loop) finishCompaction() error {
 	c := l.st.Compaction
 	results, err := l.await(c.future())
@@ -31,8 +32,9 @@ func (l *loop) compactRest() error {
 	return err
 }
 
-// finish ends the compaction c, whose task has ended, and appends the summary if it is usable. In the
-// result, used says whether it is. One commit stores the summary and the end of the compaction.
+// finish ends the compaction c, whose task has ended, and appends the summary if it is usable. The
+// result `used` says whether it is. The summary and the end of the compaction are stored in one
+// commit.
 func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	l.st.Compaction = nil
 	l.place()
@@ -92,9 +94,9 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	})
 }
 
-// compacted stores the size of the context after a compaction. The parameter after is this size in
-// tokens, with the system prompt and the tools. compacted also sets the sizes at which the next
-// compactions are tried.
+// compacted stores the size of the context after a compaction. The parameter `after` is this size
+// in tokens, including the system prompt and the tools. compacted also sets the sizes at which the
+// next compactions are tried.
 func (l *loop) compacted(c *compaction, after int) {
 	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
 	if c.Partial {
@@ -107,9 +109,9 @@ func (l *loop) compacted(c *compaction, after int) {
 	l.st.BackgroundFrom = again
 }
 
-// unusable returns why the summary cannot be used, or "" if it can. It also changes the record of c: if the
-// record keeps no entry, but the conversation has grown since the compaction began, the record then keeps
-// the new entries.
+// unusable returns why the summary cannot be used, or "" if it can. If the record of c keeps no
+// entry, but the conversation has grown since the compaction began, unusable changes the record so
+// that it keeps the new entries.
 func (l *loop) unusable(c *compaction, a modelAnswer, summary string, path []perdure.Entry) string {
 	last := slices.IndexFunc(path, func(e perdure.Entry) bool { return e.ID == c.Record.Last })
 	switch {
@@ -183,8 +185,8 @@ func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) er
 }
 
 // sizes estimates the size of the context, in tokens, before and after a compaction with this
-// summary. The compaction does not change the messages at the beginning of the context; the result
-// touches is the number of these messages.
+// summary. The result `touches` is the number of messages at the beginning of the context that the
+// compaction does not change.
 func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (before, after, touches int, err error) {
 	e, err := perdure.NewMessageEntry(summaryMessage(summary))
 	if err != nil {
@@ -203,7 +205,7 @@ func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (befor
 	return l.fixedSize() + sum(old), l.fixedSize() + sum(pieces), touches, err
 }
 
-// isSame reports whether p and other are the same message for a model.
+// isSame reports whether a model sees the same message in both pieces.
 func (p piece) isSame(other piece) bool {
 	return p.Entry.ID == other.Entry.ID && p.Rewritten == other.Rewritten && p.ResultBytes == other.ResultBytes
 }

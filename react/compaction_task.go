@@ -15,8 +15,8 @@ import (
 // purposeCompaction is the recorded purpose of a model call that writes a summary.
 const purposeCompaction = "compaction"
 
-// compactionRequest is the part of a model task's input that asks for a summary. The summary covers the
-// context up to the entry Last.
+// compactionRequest is the part of a model task's input that is set if the task writes a summary.
+// The summary covers the context up to the entry with the id Last.
 type compactionRequest struct {
 	Last uuid.UUID `json:"last"`
 	// ResultBytes is the maximum number of bytes that the model sees of each text, of each tool
@@ -29,8 +29,8 @@ type compactionRequest struct {
 	Prompt string `json:"prompt,omitempty"`
 }
 
-// summaryText is the built-in text that asks for a summary. The form of the summary is fixed, so
-// that the next summary can continue the one before it.
+// summaryText is the built-in text that asks for a summary. It prescribes the form of the summary,
+// so that a later summary can continue an earlier one.
 const summaryText = `Write a summary of the conversation so far. It will replace the conversation: you, or another model, will continue the work with nothing but this summary and the newest messages. Do not call a tool, do not answer the user, and do not continue the work. If the conversation begins with an earlier summary, keep from it what still matters.
 
 Use these headings, and leave out a heading under which there is nothing to say:
@@ -108,8 +108,8 @@ func (r *compactionRequest) covered(path []perdure.Entry) ([]perdure.Message, er
 	return messages, nil
 }
 
-// shortened returns the message with shorter texts, tool results and arguments of calls. If one of
-// them has more than maxBytes bytes, only its head and its tail remain.
+// shortened returns the message with shortened texts, tool results and arguments of calls: of each
+// that exceeds maxBytes bytes, only the head and the tail remain.
 func shortened(m perdure.Message, maxBytes int) perdure.Message {
 	m = withShortCalls(m, maxBytes)
 	for i, p := range m.Parts {
@@ -120,8 +120,8 @@ func shortened(m perdure.Message, maxBytes int) perdure.Message {
 	return m
 }
 
-// withShortCalls returns a copy of the message with shorter tool results and arguments of calls. If
-// one of them has more than maxBytes bytes, only its head and its tail remain.
+// withShortCalls returns a copy of the message with shortened tool results and arguments of calls:
+// of each that exceeds maxBytes bytes, only the head and the tail remain.
 func withShortCalls(m perdure.Message, maxBytes int) perdure.Message {
 	m.Parts = slices.Clone(m.Parts)
 	for i, p := range m.Parts {

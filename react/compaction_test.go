@@ -17,9 +17,9 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// TestALongRunIsCompacted checks that a run of many tool turns ends in a small window as in a large
-// one: each tool runs once, each request fits into the window, and each request contains the first
-// message of the user.
+// TestALongRunIsCompacted checks that a run of many turns with tools completes in a small window.
+// Each tool call must run once. Each request must fit into the window and contain the first user
+// message.
 func TestALongRunIsCompacted(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {
@@ -39,7 +39,7 @@ func TestALongRunIsCompacted(t *testing.T) {
 			}
 			asked, summaries := n.requests()
 			all := s.compactions(x)
-			// A summary in the background may be written after the last turn.
+			// One more summary may have been written in the background after the last turn.
 			if n := len(summaries); len(all) == 0 || n != len(all) && n != len(all)+1 || len(asked) != turns+1 {
 				t.Errorf("%d compactions, %d summaries, %d requests", len(all), len(summaries), len(asked))
 			}
@@ -58,7 +58,7 @@ func TestALongRunIsCompacted(t *testing.T) {
 }
 
 // TestALongChatIsCompacted checks that a chat of many messages continues in a small window. Each
-// message of the user is answered once and in order, and the last compaction counts all messages.
+// user message must be answered once and in order, and the last compaction must count all messages.
 func TestALongChatIsCompacted(t *testing.T) {
 	const messages = 60
 	s, n, _ := windowWorkerPool(t, 100, 8000, strings.Repeat("turn\n  text "+strings.Repeat("answer ", 60)+"\n", messages))
@@ -87,9 +87,9 @@ func TestALongChatIsCompacted(t *testing.T) {
 	}
 }
 
-// TestAContextThatIsTooLong checks that a context that the provider refuses is compacted once for a
-// turn, so that only the newest turn stays. A second refusal ends the response with the stop reason
-// context_length. The next message is answered.
+// TestAContextThatIsTooLong checks that a context that the provider refuses as too long is
+// compacted, so that only the newest turn stays. A second refusal in the same turn ends the
+// response with the stop reason context_length. The next message is answered.
 func TestAContextThatIsTooLong(t *testing.T) {
 	off := true
 	config := perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}
@@ -128,7 +128,7 @@ func TestAContextThatIsTooLong(t *testing.T) {
 }
 
 // TestAClientCompacts checks that an idle execution compacts when a client asks for it. The
-// client's instructions reach the model, and the response that has ended is unchanged.
+// client's instructions must reach the model, and the ended response must not change.
 func TestAClientCompacts(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, looks(6, 3000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
@@ -161,8 +161,8 @@ func (s *scriptedEngine) compact(id uuid.UUID, value string) {
 }
 
 // TestASummaryThatCannotBeUsed checks that the run continues without a compaction if the summary
-// fails or is longer than what it covers. An event reports that, and the next compaction is not
-// tried at once.
+// fails or is longer than what it covers. An event must report the reason, and the next compaction
+// must not be tried at once.
 func TestASummaryThatCannotBeUsed(t *testing.T) {
 	for name, summary := range map[string]string{
 		"fails":  "summary\n  fail invalid_request no\n",
@@ -208,8 +208,8 @@ func (d crashAfterCommits) Commit(ctx context.Context, c perdure.Commit) (perdur
 	return reply, perdure.Errorf(perdure.LeaseLost, "the process is dead")
 }
 
-// TestACompactionSurvivesADeathAtEachCommit checks that a run that waits for its compactions has
-// the same conversation and the same compactions, at whichever commit its worker dies.
+// TestACompactionSurvivesADeathAtEachCommit checks that a run has the same conversation and the
+// same compactions at whichever commit its worker dies. The run waits for its compactions.
 func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 12
@@ -281,8 +281,8 @@ func TestAWindowSmallerThanTheSystemPrompt(t *testing.T) {
 	}
 }
 
-// TestACompactionWithAnOpenCall checks that a client's request for a compaction changes nothing
-// while a call of the client's own tool is open. The call can be answered afterwards.
+// TestACompactionWithAnOpenCall checks that a request for a compaction changes nothing while a call
+// of a client tool has no result. The call can be answered afterwards.
 func TestACompactionWithAnOpenCall(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, "turn\n  call ask {}\nturn\n  text Done.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", Turns: perdure.Turns{ClientTools: []perdure.ClientTool{{Name: "ask", Schema: json.RawMessage(`{"type":"object"}`)}}}})
@@ -315,9 +315,9 @@ func TestASummaryThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestALongMessageIsCompacted checks messages of the user that exceed a quarter of the window. They
-// are cut in the requests for summaries. A client's request compacts the whole conversation, even
-// if that needs several summaries. Only the first message of the user is pinned.
+// TestALongMessageIsCompacted checks user messages that exceed a quarter of the window. They are
+// cut in the requests for summaries. A client's request for a compaction covers the whole
+// conversation, even if that needs several summaries. Only the first user message is pinned.
 func TestALongMessageIsCompacted(t *testing.T) {
 	off := true
 	const answers = 12
@@ -371,7 +371,7 @@ func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 }
 
 // TestACallWithLongArgumentsIsCompacted checks a turn whose tool call has arguments that exceed the
-// window. A compaction cuts them to valid arguments, and the run continues.
+// window. A compaction must shorten them to valid JSON, and the run must continue.
 func TestACallWithLongArgumentsIsCompacted(t *testing.T) {
 	write := fmt.Sprintf("turn\n  call write-file {\"path\": \"a.txt\", \"content\": %q}\n  usage in=100 out=17000\n", strings.Repeat("x", 60_000))
 	s, n, _ := windowWorkerPool(t, 100, 8000, write+"turn\n  text Done.\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// mostKept is the maximum number of bytes that all cached conversations of a worker have together.
+// mostKept is the maximum total size in bytes of a worker's cached conversations.
 const mostKept = 64 << 20
 
 // conversations caches the decoded and hashed messages of recent model calls, so that a turn decodes only
@@ -25,8 +25,8 @@ type conversations struct {
 	bytes int
 }
 
-// conversation contains the messages of a path, from its root. Only one model call at a time uses it.
-// Messages are only ever appended, because earlier calls may still read the older ones.
+// conversation contains the messages of a path, from its root. Only one model call at a time uses
+// it. A stored message is never overwritten, because earlier calls may still read it.
 type conversation struct {
 	from     []source // the entries from which messages were decoded, in the same order
 	messages []perdure.Message
@@ -44,7 +44,7 @@ type source struct {
 }
 
 // take removes the conversation of an execution from the cache and returns it, or a new one if none
-// is cached. No other call gets this conversation before the caller passes it to put.
+// is cached. No other call gets this conversation until the caller has passed it to the method put.
 func (c *conversations) take(execution uuid.UUID) *conversation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +71,8 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 }
 
 // readContext replaces the messages in conv by those of the context at the end of a path. The path
-// may lack entries that the context does not need. The result same is the number of messages at the
-// beginning that have not changed.
+// need not contain entries that the context does not need. The first `same` messages have not
+// changed.
 func (conv *conversation) readContext(path func() iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	compacted, err := hasCompaction(path())
 	if err != nil {
@@ -132,8 +132,8 @@ func inOrder(entries []perdure.ContextEntry) iter.Seq2[perdure.ContextEntry, err
 	}
 }
 
-// read replaces the messages in conv by those of the given context. The result same is the number
-// of messages at the beginning that have not changed.
+// read replaces the messages in conv by those of the given context. The first `same` messages have
+// not changed.
 func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0
@@ -159,7 +159,7 @@ func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (
 }
 
 func (s source) is(e *perdure.ContextEntry) bool {
-	// Equal is fast for two slices of the same memory, which is the usual case.
+	// bytes.Equal is fast if both slices share their memory, which is the usual case.
 	return s.role == e.Entry.Role && s.rewritten == e.Rewritten && s.resultBytes == e.ResultBytes && bytes.Equal(s.content, e.Entry.Content)
 }
 

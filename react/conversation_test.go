@@ -44,8 +44,8 @@ func reread(path []perdure.Entry) []perdure.Entry {
 
 // TestCachedConversationEqualsItsPath checks that the messages of a call and their hash always
 // equal those of the decoded path, and that returned messages do not change afterwards. Between
-// calls, paths grow, branch, change under the same id, are evicted from the cache, and are read
-// from an older leaf.
+// calls, paths grow, branch, change although their ids stay the same, are evicted from the cache,
+// and are read from an older leaf.
 func TestCachedConversationEqualsItsPath(t *testing.T) {
 	type call struct {
 		path     []perdure.Entry
@@ -126,8 +126,8 @@ func checkMessages(t *testing.T, what string, got []perdure.Message, path []perd
 	}
 }
 
-// TestATurnDecodesWhatIsNew checks that read decodes only entries that are not cached, and returns
-// the number of cached ones.
+// TestATurnDecodesWhatIsNew checks that the method read decodes only entries that are not cached,
+// and returns the number of cached entries.
 func TestATurnDecodesWhatIsNew(t *testing.T) {
 	var conv conversation
 	path := []perdure.Entry{messageEntry(perdure.RoleUser, "one"), messageEntry(perdure.RoleAssistant, "two")}
@@ -153,8 +153,8 @@ func TestATurnDecodesWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestAConversationThatCannotBeRead checks that read returns the error of an entry that cannot be
-// decoded, or of a path that cannot be read.
+// TestAConversationThatCannotBeRead checks that the method read returns an error if an entry cannot
+// be decoded or the path cannot be read.
 func TestAConversationThatCannotBeRead(t *testing.T) {
 	broken := messageEntry(perdure.RoleUser, "x")
 	broken.Content = []byte("{")

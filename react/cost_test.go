@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// TestACallWithoutAPriceHasNoCost checks that the cost in the record of a call has all its members.
-// Unknown members are null.
+// TestACallWithoutAPriceHasNoCost checks that the cost in the record of a call always has all its
+// members. A member is null, not absent, if it is unknown.
 func TestACallWithoutAPriceHasNoCost(t *testing.T) {
 	total := 3.0
 	for want, a := range map[string]modelAnswer{

@@ -25,14 +25,14 @@ import (
 
 // crashPlan says when the processes of a run die. Each process is a server with its worker.
 type crashPlan struct {
-	// first is the number of commits after which the first process dies, and each is this number
-	// for every later process. 0 means that the process does not die.
+	// The first process dies after `first` commits, and every later process after `each` commits. 0
+	// means that the process does not die.
 	first, each int
 	how         interruption // whether the process dies before or after its last commit
 }
 
-// crashStore is a store with one run of the built-in agent and tools. One process after another
-// works on the run. The model has a window of 8,000 tokens.
+// crashStore is a store with one run of the built-in agent and tools. Processes work on the run one
+// after another. The model has a window of 8,000 tokens.
 type crashStore struct {
 	t       *testing.T
 	store   store.Store
@@ -108,7 +108,7 @@ func (h *crashStore) work() (stop func()) {
 }
 
 // live runs a process that dies after the given number of commits. It returns false if the process
-// ends because the channel over is closed.
+// ends because the channel `over` is closed.
 func (h *crashStore) live(left int, over <-chan struct{}) bool {
 	l := &crashingProcess{fate: newKillSwitch(killPoint{}), how: h.how, left: left}
 	e := h.server(&storetest.Faults{Store: h.store, Plan: l.plan})
@@ -189,7 +189,7 @@ func (h *crashStore) start(prompt string, oneShot bool) uuid.UUID {
 	return x.ID
 }
 
-// until returns the execution as soon as the function want returns true for it.
+// until waits until the function `want` returns true for the execution, and returns the execution.
 func (h *crashStore) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	h.t.Helper()
 	hints, unsubscribe := h.hints.Subscribe(notify.Log(id))

@@ -36,7 +36,7 @@ func sum() tool.Tool {
 }
 
 // open starts a server and a worker with the react agent, whose model answers as script says. The
-// function end stops them.
+// returned function stops them.
 func open(change func(*react.Config)) (d *exampletest.Deployment, end func()) {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {
@@ -62,8 +62,7 @@ func open(change func(*react.Config)) (d *exampletest.Deployment, end func()) {
 	}
 }
 
-// question is a request for a run with one model and the tool sum. The run ends after its first
-// response.
+// question requests a run with one model and the tool sum. The run ends after its first response.
 var question = client.StartRequest{
 	UserPrompt: "What is 2 + 3?", OneShot: true, Tools: &[]string{"sum"},
 	Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "sum"}},
@@ -98,8 +97,8 @@ func ExampleAgent() {
 	// assistant: "The sum is 5."
 }
 
-// This example shows Select, which chooses the model of each turn. Here it chooses the second model
-// from the second turn on, if there is one.
+// This example shows Select, which chooses the model of each turn. From the second turn on, it
+// chooses the second model here, if there is one.
 func ExampleConfig() {
 	d, end := open(func(c *react.Config) {
 		c.Select = func(t react.Turn) perdure.ModelConfig {
@@ -132,8 +131,8 @@ func ExampleObserver() {
 	// Output: 2 model calls, sum ok
 }
 
-// This example asks a model from an agent of any kind. The answer is stored, so a crash does not
-// pay for it again.
+// This example asks a model from an agent of any kind. The answer is stored, so it is not paid for
+// again after a crash.
 func ExampleGenerate() {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {

@@ -14,16 +14,17 @@ import (
 // GenerateOptions are the options of Generate. Only Model is required.
 type GenerateOptions struct {
 	Model perdure.ModelConfig
-	// Name identifies the model call within the execution or, in the function of an agent.Loop, within one
-	// iteration. Without a Name, the messages and options identify the call: two calls with the same ones
-	// get one answer. Instance tells apart calls with the same Name, or with the same messages and options.
+	// Name identifies the model call within the execution or, in the function of an agent.Loop,
+	// within one iteration. Without a Name, the messages and options identify the call: two calls
+	// with the same messages and options get the same answer. To make two such calls, or two calls
+	// with the same Name, separate calls, give them different Instances.
 	Name, Instance string
 	// System is the system prompt.
 	System string
 	// Tools are the tools that the model may call. Generate does not run them: it returns the calls in
 	// GenerateResult.Message.
 	Tools []llm.ToolSpec
-	// ToolChoice and ToolName have the meaning of the fields of the same names in perdure.Turns.
+	// ToolChoice and ToolName have the same meaning as in perdure.Turns.
 	ToolChoice, ToolName string
 	// MaxTokens is the maximum size of the answer in tokens; 0 means the provider's default.
 	MaxTokens   int
@@ -39,8 +40,8 @@ type GenerateOptions struct {
 type GenerateResult struct {
 	// Message is the answer. Append it to the messages to continue the conversation.
 	Message perdure.Message
-	// EntryID is the id that the streamed text of the answer has at clients. To store the answer in the
-	// conversation of the execution, pass it to agent.WithEntryID.
+	// EntryID is the id with which clients see the streamed text of the answer. To store the answer
+	// in the conversation of the execution under the same id, pass EntryID to agent.WithEntryID.
 	EntryID uuid.UUID
 	// Usage is the usage of the call in tokens, with its cost if the price is known.
 	Usage      perdure.Usage
@@ -53,16 +54,15 @@ type GenerateResult struct {
 func (g GenerateResult) Text() string { return g.Message.PlainText() }
 
 // Generate asks a model once, from an agent of any kind, and returns the answer. The call is a
-// task: its answer is stored, and a function that is entered again gets the stored answer, so a
-// crash never pays for it twice. While the answer arrives, it is streamed to the clients of the
-// execution. A call with a temporary failure is repeated, with growing pauses.
+// task, so its answer is stored. If the agent's function is entered again, Generate returns the
+// stored answer, which is not paid for twice. While the answer arrives, it is streamed to the
+// clients of the execution. After a temporary failure, the call is repeated, with growing pauses.
 //
 // The parameter messages is the conversation, from the first message to the last one. The last
-// message is a message of the user or the result of a tool. The messages need not be the
-// conversation of the execution. Neither the messages nor the answer become part of that
-// conversation. The worker of the model calls registers ModelTasks, or the react agent's Tasks.
-// Generate blocks. Errors: invalid_argument, and the error of a call that has failed for good, a
-// *perdure.TaskError whose code begins with model_.
+// message is a user message or a tool result. Neither the messages nor the answer become part of
+// the execution's conversation. The worker that makes the model calls must register ModelTasks, or
+// the react agent's Tasks. Generate blocks. Errors: invalid_argument; a *perdure.TaskError whose
+// code begins with model_ if the call has failed for good.
 func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) (GenerateResult, error) {
 	r, err := o.request(ctx, messages)
 	if err != nil {
@@ -89,8 +89,8 @@ func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) 
 	return generated(r.EntryID, results[0].Task.Result)
 }
 
-// ModelTasks returns the task kind of model calls, for Worker.RegisterTask on a worker without the
-// react agent.
+// ModelTasks returns the task kind of model calls, for Worker.RegisterTask. It is for a worker that
+// does not register Tasks.
 func ModelTasks(c Config) []agent.TaskDefinition { return []agent.TaskDefinition{modelTask(c)} }
 
 func generateKey(o GenerateOptions) string {
@@ -131,7 +131,7 @@ type generation struct {
 	Silent      bool                  `json:"silent,omitempty"`
 }
 
-// generation returns the request with these options and messages, as a part of the model task's input.
+// generation returns the generation for these options and messages.
 func (o GenerateOptions) generation(messages []perdure.Message) generation {
 	g := generation{
 		System: o.System, Tools: o.Tools, ToolChoice: o.ToolChoice, ToolName: o.ToolName, MaxTokens: o.MaxTokens,

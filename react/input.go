@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// userMessageSignal is the content of a stored userMessage signal. It is either one message of the
-// user, or messages and settings that the server has assembled.
+// userMessageSignal is the content of a stored userMessage signal. It is either one user message,
+// or messages and settings that the server has assembled.
 type userMessageSignal struct {
 	Text     string                 `json:"text"`
 	Parts    []perdure.Part         `json:"parts"`
@@ -22,9 +22,9 @@ type userMessageSignal struct {
 	Settings *perdure.ReactInput    `json:"settings"`
 }
 
-// read decodes a userMessage signal. The parameter open has the tool calls without a result. If the message
-// cannot be used, read returns a text for the model that says so, because a bad message must not end the
-// run. The server checks messages before it stores them, but older servers did not.
+// read decodes a userMessage signal. The parameter `open` contains the tool calls without a result.
+// If the message cannot be used, read returns a text that tells the model so: an invalid message,
+// which older servers did not refuse, must not end the run.
 func read(s perdure.Signal, open []call) userMessageSignal {
 	var v userMessageSignal
 	if err := json.Unmarshal(s.Value, &v); err != nil {
@@ -46,8 +46,8 @@ func read(s perdure.Signal, open []call) userMessageSignal {
 	return v
 }
 
-// usable returns settings if they name a model. Otherwise it returns nil, and the settings in the
-// execution's input apply.
+// usable returns the settings if they name a model. Otherwise it returns nil, so that the settings
+// in the execution's input apply.
 func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 	if settings != nil && len(settings.Models) == 0 {
 		return nil
@@ -96,10 +96,10 @@ func (l *loop) isClients(name string) bool {
 	return slices.ContainsFunc(l.asked().ClientTools, func(t perdure.ClientTool) bool { return t.Name == name })
 }
 
-// appendInput appends messages to the conversation. The calls in open have no result yet: each of them that
-// the messages do not answer gets the result "skipped", before the first message that is not a tool result.
-// The first message has the given key, and the others have keys derived from it. An input that is delivered
-// again after a crash therefore creates no second entry.
+// appendInput appends messages to the conversation. The calls in `open` have no result yet. Those
+// that the messages do not answer get the result "skipped", before the first message that is not a
+// tool result. The first message has the given key, and the others have keys derived from it, so
+// that an input that is delivered again after a crash creates no second entry.
 func (l *loop) appendInput(key string, open []call, messages []perdure.InputMessage) error {
 	names := namesOf(open)
 	summary, first := hasSummary(messages), true
@@ -133,8 +133,9 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 	return l.skip(open)
 }
 
-// appendMessage appends one message of an input. If derive is true, the id of its entry is derived from
-// key. If the message has tool calls, appendMessage adds the name of each called tool to names, by call id.
+// appendMessage appends one message of an input. If `derive` is true, the id of its entry is
+// derived from the key. The names of the tools that the message calls are added to `names`, by call
+// id.
 func (l *loop) appendMessage(m perdure.InputMessage, key string, names map[string]string, derive bool) (inputEntry, error) {
 	parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
 	perdure.AddCallNames(names, parts)
@@ -158,8 +159,8 @@ func namesOf(calls []call) map[string]string {
 	return names
 }
 
-// namedResults returns the parts, and fills in the name of the tool in each tool result that lacks it.
-// Clients send only the id of the call.
+// namedResults returns the parts with the name of the tool in each tool result. Clients send only
+// the id of the call, so the name is looked up in `names`.
 func namedResults(parts []perdure.Part, names map[string]string) []perdure.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
@@ -174,7 +175,7 @@ func answers(m perdure.InputMessage, call string) bool {
 	return slices.ContainsFunc(m.Parts, func(p perdure.Part) bool { return p.Type == perdure.PartToolResult && p.ToolCallID == call })
 }
 
-// skip stores the result "skipped" for each of the calls, because a message of the user came before
+// skip stores the result "skipped" for each of the calls, because a user message arrived before
 // they were run.
 func (l *loop) skip(calls []call) error {
 	for _, c := range calls {
@@ -188,10 +189,10 @@ func (l *loop) skip(calls []call) error {
 // copyBytes is the approximate number of bytes of entries in one commit of copyFrom.
 const copyBytes = 1 << 20
 
-// copyFrom copies the path of the earlier execution whose conversation this one continues, if this
-// execution's input names one. It returns the calls in that path that have no result. The id of
-// each copy is derived from this execution's id and the id of the copied entry. Tool calls keep
-// their ids, which the client knows.
+// copyFrom copies the path of an earlier execution, if the input says that this execution continues
+// its conversation. It returns the calls in that path that have no result. The id of a copy is
+// derived from this execution's id and the id of the copied entry. Tool calls keep their ids, which
+// the client knows.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {
@@ -227,8 +228,8 @@ func (l *loop) copyFrom() ([]call, error) {
 	return open, err
 }
 
-// asCopyOf returns an append option for the copy of the entry e. The copy gets e's type, turn, response
-// and message.
+// asCopyOf returns an append option for the copy of the entry e. The copy gets the type, turn,
+// response and message of e.
 func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 	return func(made *perdure.Entry) {
 		made.Type, made.TurnID, made.ResponseID, made.MessageID = e.Type, e.TurnID, e.ResponseID, e.MessageID

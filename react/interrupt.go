@@ -15,7 +15,7 @@ type stoppedTurn struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// stoppedCall is the result of each tool call that had none when a person stopped its turn.
+// stoppedCall is the result of a tool call that had no result when a person stopped its turn.
 const stoppedCall = "stopped by the user"
 
 // await waits until all tasks have ended, and returns their results. If a person stops the turn first,
@@ -35,7 +35,7 @@ func (l *loop) await(futures ...agent.Future) ([]agent.Result, error) {
 	return nil, l.stop(met.Signal())
 }
 
-// interrupted reports whether a person has stopped the turn. If so, interrupted itself calls stop.
+// interrupted reports whether a person has stopped the turn. If so, it has called stop.
 func (l *loop) interrupted() (bool, error) {
 	there, err := l.ctx.HasSignal(perdure.InterruptSignal)
 	if err != nil || !there {
@@ -48,8 +48,8 @@ func (l *loop) interrupted() (bool, error) {
 	return true, l.stop(signals[0])
 }
 
-// stop cancels the tasks of the turn and withdraws its questions. The same commit takes the signal and
-// stores the state, so that the stop is finished even if the function is entered again.
+// stop cancels the tasks of the turn and withdraws its questions. The same commit takes the signal
+// and stores the state, so that the stop is not lost if the function is entered again.
 func (l *loop) stop(s perdure.Signal) error {
 	var i perdure.Interrupt
 	if err := json.Unmarshal(s.Value, &i); err != nil || i.Check() != nil {
@@ -104,8 +104,8 @@ func (l *loop) finishStop() error {
 	return l.endResponse(perdure.StopInterrupted, stopped.Reason)
 }
 
-// keepAnswer stores the answer of a model call that ended although its turn was stopped: the whole answer
-// or, if the call was cut short, the text that clients have seen.
+// keepAnswer stores the answer of the stopped turn's model call: the whole answer if the call had
+// completed, or the text that clients have already seen.
 func (l *loop) keepAnswer(p *pending) error {
 	future := agent.FutureOf(*p.ModelTask, ModelTask)
 	results, err := l.ctx.Await(agent.All, future)

@@ -26,8 +26,8 @@ func newKillSwitch(p killPoint) *killSwitch {
 	return &killSwitch{killPoint: p, died: make(chan struct{}), calls: map[string]int{}, commits: map[string]int{}}
 }
 
-// next counts a call. It returns how the call is interrupted, or "" if it is not. The result dead
-// says whether the process was already dead before the call.
+// next counts a call. It returns how the call is interrupted, or "" if it is not. The result `dead`
+// says whether the process was dead before the call.
 func (f *killSwitch) next(layer, name string) (h interruption, dead bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *killSwitch) met() bool {
 	return f.hit
 }
 
-// plan decides how a commit of the store is interrupted, as the method next does for calls.
+// plan decides how a commit of the store is interrupted.
 func (f *killSwitch) plan(_ int, c store.Command) storetest.Fault {
 	h, dead := f.next("store", c.Name)
 	switch {
@@ -77,7 +77,7 @@ func (f *killSwitch) plan(_ int, c store.Command) storetest.Fault {
 		return storetest.FailBefore
 	case h == after:
 		// The store executes this commit, but the process dies before it receives the reply. The
-		// process is marked as dead already now, so that nobody receives the reply.
+		// process is marked as dead before the commit, so that nobody receives the reply.
 		f.end()
 		return storetest.LoseAnswer
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 // TestEveryKillPointLeavesTheSameConversation interrupts a run of many turns at one call between
-// worker and server, or at one commit of the store. It checks that the run ends with the same
-// conversation as an undisturbed run. A model is called at most once per attempt, and a tool with
-// effects runs at most once.
+// worker and server, or at one commit of the store. The run must end with the same conversation as
+// an undisturbed run. A model must be called at most once per attempt, and a tool with effects must
+// run at most once.
 //
 // The test does this for a random sample of the calls and commits. The environment variable
 // PERDURE_KILL_SEED sets the seed of the sample, and PERDURE_KILL_POINTS its size, or "all".
@@ -59,8 +59,8 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	})
 }
 
-// shards is the number of runs that are played at the same time, each on its own store. The runs
-// mostly wait for the disk.
+// shards is the number of runs that are played at the same time, each on its own store. It exceeds
+// the usual number of cores, because the runs mostly wait for the disk.
 const shards = 12
 
 // interruption is the way in which a call is interrupted.
@@ -72,9 +72,9 @@ const (
 	after  interruption = "after"  // the call is executed, and the process dies
 )
 
-// killPoint is the call at which a run is interrupted. In layer rpc, it is a call of the worker; if
-// the worker dies, the server lives, and the lease expires. In layer store, it is a commit of the
-// server, which dies together with the worker in its process.
+// killPoint is the call at which a run is interrupted. In the layer "rpc" it is a call of the
+// worker to the server; only the worker may die, and its lease then expires. In the layer "store"
+// it is a commit of the server; the server and the worker are one process, and die together.
 type killPoint struct {
 	layer, name string
 	nth         int // number of the call among the calls with this name, from 1
@@ -86,7 +86,7 @@ func (p killPoint) String() string {
 	return fmt.Sprintf("%s of %s %s %d, %d parked", p.how, p.layer, p.name, p.nth, p.parked)
 }
 
-// points returns the points at which a run with these calls can be interrupted.
+// points returns the points at which a run with these calls and commits can be interrupted.
 func (o *outcome) points() []killPoint {
 	var all []killPoint
 	for layer, calls := range map[string]map[string]int{"rpc": o.calls, "store": o.commits} {
@@ -156,8 +156,8 @@ type outcome struct {
 	calls, commits map[string]int
 }
 
-// line is an entry of the conversation. The field label is the label of the tool call whose result
-// the entry is.
+// line is an entry of the conversation. In a tool result, the field `label` is the label of its
+// call.
 type line struct{ text, label string }
 
 // undisturbed checks the outcome of a run without interruption.
@@ -174,7 +174,7 @@ func (o *outcome) undisturbed(t *testing.T) {
 	}
 }
 
-// compare compares the outcome of an interrupted run with want, the outcome of an undisturbed run.
+// compare compares the outcome of an interrupted run with that of an undisturbed run.
 func (o *outcome) compare(t *testing.T, want *outcome) {
 	t.Helper()
 	bad := func(format string, args ...any) {

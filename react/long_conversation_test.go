@@ -81,8 +81,8 @@ func playChat(t *testing.T, n int, d crashPlan) *longOutcome {
 	return h.outcome(id)
 }
 
-// stopped returns the turn index in the newest checkpoint of the execution: the number of turns
-// that the chat has ended.
+// stopped returns the turn index in the newest checkpoint of the execution. It is the number of
+// turns that have ended.
 func (h *crashStore) stopped(x *perdure.Execution) int {
 	h.t.Helper()
 	c, err := h.store.Checkpoint(h.t.Context(), x.ID, x.CheckpointSeq)
@@ -109,15 +109,15 @@ func (h *crashStore) say(id uuid.UUID, text string) {
 	}
 }
 
-// stride is the number of commits between two deaths in the long form of the test. There the run is
-// played once for each first death from commit 1 to commit stride, so each commit is hit in one of
-// these plays.
+// stride is the number of commits between two deaths in the long form of the test. It plays the run
+// with the first death at each of the commits 1 to stride, so that each commit is hit in one of the
+// plays.
 const stride = 7
 
 // TestALongConversationSurvivesDeaths checks a run of many turns with tools, and a long chat, in a
-// window of 8,000 tokens, while one process after another dies. Both end as without a death. No
-// answer that was stored is paid for again, no finished tool runs again, and no message is lost or
-// doubled.
+// window of 8,000 tokens, while one process after another dies. Both must end as they would without
+// deaths. No stored answer is paid for again, no finished tool runs again, and no message is lost
+// or doubled.
 //
 // In the short form the processes die at random commits. In the long form, the run has 300 turns,
 // the chat has 2,000 messages, and both are killed before and after every commit.

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// longOutcome is what a long run has stored, which model calls it has paid for, and which effects
-// its tools had.
+// longOutcome is the result of a long run: what it has stored, which model calls it has paid for,
+// and which effects its tools had.
 type longOutcome struct {
 	lines       []string // the messages of the conversation, without compactions
 	compactions int
@@ -132,7 +132,7 @@ func (o *longOutcome) attempts() (n int) {
 	return n
 }
 
-// compare compares the outcome with want, the outcome of a run without deaths.
+// compare compares the outcome with that of a run without deaths.
 func (o *longOutcome) compare(t *testing.T, want *longOutcome) {
 	t.Helper()
 	o.comparePaid(t)
@@ -189,8 +189,8 @@ func (o *longOutcome) comparePaid(t *testing.T) {
 	}
 }
 
-// compareLines checks that both runs have the same conversation, except for the results of
-// interrupted tools.
+// compareLines checks that the run has the same conversation as the run without deaths, except for
+// the results of interrupted tools.
 func (o *longOutcome) compareLines(t *testing.T, want *longOutcome) {
 	t.Helper()
 	if len(o.lines) != len(want.lines) {

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// defaultMaxTurns is the maximum number of model calls in a response whose settings name no maximum.
+// defaultMaxTurns is the maximum number of model calls in a response whose settings contain no
+// maximum.
 const defaultMaxTurns = 50
 
 // loop is the state of the react agent while its function runs for an execution.
@@ -42,9 +43,10 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	return l, l.begin()
 }
 
-// begin starts the conversation: it copies the path of the execution that this one continues, if there is
-// one, and appends the messages of the input. Keys prevent duplicates if the function is entered again
-// before the first checkpoint. If the input has no messages, the execution waits for a message.
+// begin starts the conversation: it copies the path of an earlier execution if this one continues
+// it, and appends the messages of the input. The entries have keys, so they are not appended twice
+// if the function is entered again before the first checkpoint. If the input has no messages, the
+// execution waits for a message.
 func (l *loop) begin() error {
 	open, err := l.copyFrom()
 	if err != nil {
@@ -116,15 +118,15 @@ func (l *loop) output() perdure.ReactOutput {
 	return perdure.ReactOutput{Text: l.st.Text, StopReason: l.st.StopReason, UsageByModel: usage}
 }
 
-// save adds a checkpoint of the loop's state to the next commit; why is the reason that the checkpoint
-// names.
+// save adds a checkpoint of the loop's state to the next commit. The parameter `why` is stored as
+// the reason of the checkpoint.
 func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle runs between two responses. If a message is pending, or if the run is not one-shot, idle
-// waits for a message and begins the next response. If the run is over, it returns done, or the
-// model's error if the model failed.
+// idle runs between two responses. If a message has arrived, or if the run is not one-shot, it
+// waits for a message and begins the next response. Otherwise the run is over: idle returns true,
+// or the error if the model failed.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {
@@ -193,7 +195,7 @@ func (l *loop) resume() {
 	l.place()
 }
 
-// steer appends the messages of the user that arrived during the response to the conversation.
+// steer appends to the conversation the user messages that arrived during the response.
 func (l *loop) steer() error {
 	signals, err := l.ctx.DrainSignals(perdure.UserMessage)
 	if err != nil {
@@ -263,8 +265,8 @@ func (l *loop) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// answer waits for the model's answer and stores it, with its tool calls, in the state. If the answer has
-// no tool calls, it ends the response.
+// answer waits for the model's answer and stores it, with its tool calls, in the state. If the
+// answer has no tool calls, the response ends.
 func (l *loop) answer() error {
 	p := l.st.Pending
 	results, err := l.await(agent.FutureOf(*p.ModelTask, ModelTask))
@@ -327,8 +329,8 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 }
 
 // modelFailed ends the response with an error that clients see. A one-shot run then fails; any
-// other run calls the model again after a message of the user or a retry signal. But if the context
-// was too long, modelFailed calls tooLong instead.
+// other run calls the model again after a user message or a retry signal. If the context was too
+// long, modelFailed calls tooLong instead.
 func (l *loop) modelFailed(failure error) error {
 	if perdure.CodeOf(failure) == tooLongCode {
 		return l.tooLong(failure)
@@ -350,7 +352,8 @@ func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
 	return l.ctx.Emit(end) // the event is part of the commit that stores the idle state
 }
 
-// callsOf returns the tool calls in an answer. A call that cannot be run has the reason in Refused.
+// callsOf returns the tool calls in an answer. If a call cannot be run, its field Refused contains
+// the reason.
 func (l *loop) callsOf(c perdure.Content) []call {
 	var calls []call
 	for _, part := range c.ToolCalls() {
@@ -392,8 +395,8 @@ func callOf(part perdure.Part) call {
 }
 
 // refusal returns the result that the model reads if a call cannot be run, or "" if it can. The
-// parameter known says whether the execution has the called tool. The parameter tools has the names
-// of the execution's tools.
+// parameter `known` says whether the execution has the called tool. The parameter `tools` contains
+// the names of the execution's tools.
 func refusal(c call, known bool, tools []string) string {
 	switch {
 	case c.Name == perdure.UnnamedTool:
@@ -406,8 +409,8 @@ func refusal(c call, known bool, tools []string) string {
 	return ""
 }
 
-// tool returns the tool with this name. The bool is false if the worker does not have the tool, or the
-// execution may not use it.
+// tool returns the tool with this name. The bool is false if the worker does not have the tool or
+// the execution may not use it.
 func (l *loop) tool(name string) (tool.Tool, bool) {
 	i := slices.IndexFunc(l.c.Tools, func(t tool.Tool) bool { return t.Name == name })
 	if i < 0 || !slices.Contains(l.asked().Tools, name) {

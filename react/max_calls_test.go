@@ -22,9 +22,10 @@ turn
   text Done.
 `
 
-// TestMaxToolCallsHoldsOverAllTurns checks that a response runs at most MaxToolCalls tool calls
-// over all its turns, and answers further calls without running them. Each response counts its own
-// calls. In one subtest the worker parks no goroutine, so that the function is entered again.
+// TestMaxToolCallsHoldsOverAllTurns checks that a response runs at most MaxToolCalls tool calls in
+// all its turns together, and that further calls get a result without being run. Each response
+// counts its own calls. In one subtest the worker parks no goroutines, so that the function is
+// entered again.
 func TestMaxToolCallsHoldsOverAllTurns(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {

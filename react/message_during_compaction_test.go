@@ -47,7 +47,7 @@ func (g *gatedModel) Stream(ctx context.Context, r llm.Request, emit func(llm.De
 	return g.windowModel.Stream(ctx, r, emit)
 }
 
-// serverPair is two servers on one store or database. One worker is connected to each server.
+// serverPair is one or two servers on the same data, each with one worker.
 type serverPair struct {
 	t       *testing.T
 	store   store.Store
@@ -113,8 +113,8 @@ func (p *serverPair) start(prompt string) uuid.UUID {
 	return x.ID
 }
 
-// say sends a message to every server. A client does so if it does not know which server has stored
-// the message.
+// say sends a message to every server. Clients do that if they do not know whether a server has
+// stored the message.
 func (p *serverPair) say(id uuid.UUID, text string) {
 	p.t.Helper()
 	value, err := json.Marshal(map[string]string{"text": text})
@@ -152,7 +152,7 @@ func (p *serverPair) conversation(id uuid.UUID) (lines []string, compactions int
 	return lines, compactions
 }
 
-// until waits until the function want returns true for the execution.
+// until waits until the function `want` returns true for the execution.
 func (p *serverPair) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) {
 	p.t.Helper()
 	hints, unsubscribe := p.hints.Subscribe(notify.Log(id))
@@ -174,7 +174,7 @@ func (p *serverPair) until(id uuid.UUID, what string, want func(*perdure.Executi
 	}
 }
 
-// idle waits until the run waits for its user and has the given number of user messages on its
+// idle waits until the run waits for a message and has the given number of user messages on its
 // path.
 func (p *serverPair) idle(id uuid.UUID, said int) {
 	p.t.Helper()
@@ -196,8 +196,8 @@ func countPrefix(lines []string, prefix string) (n int) {
 	return n
 }
 
-// checkEachMessageOnce checks that each message is on the path once and in order. A model has seen
-// each message, and no request contains a message twice.
+// checkEachMessageOnce checks that each message is on the path once and in order. Each message must
+// occur in a request to the model, but never twice in the same request.
 func (p *serverPair) checkEachMessageOnce(id uuid.UUID, messages []string) {
 	p.t.Helper()
 	p.until(id, "the compaction is on the path", func(*perdure.Execution) bool {
@@ -244,8 +244,8 @@ func pairs(t *testing.T, test func(t *testing.T, stores []store.Store)) {
 	})
 }
 
-// TestMessagesDuringACompaction checks messages that arrive while an idle run compacts. They are
-// neither lost nor doubled, although each message is sent to each server.
+// TestMessagesDuringACompaction checks messages that arrive while an idle run compacts. They must
+// be neither lost nor doubled, although each message is sent to each server.
 func TestMessagesDuringACompaction(t *testing.T) {
 	pairs(t, func(t *testing.T, stores []store.Store) {
 		p := newPair(t, stores, strings.Repeat("turn\n  text "+strings.Repeat("long ", 300)+"\n", 12))
@@ -272,8 +272,8 @@ func TestMessagesDuringACompaction(t *testing.T) {
 }
 
 // TestMessagesDuringAnAutomaticCompaction checks messages that arrive while a run that works with
-// tools compacts. They are neither lost nor doubled, and each tool runs once. The worker that
-// writes the summary stops first, so that the other worker continues.
+// tools compacts. They must be neither lost nor doubled, and each tool call must run once. With two
+// servers, the worker that writes the summary is stopped, and the other worker continues.
 func TestMessagesDuringAnAutomaticCompaction(t *testing.T) {
 	const turns = 30
 	pairs(t, func(t *testing.T, stores []store.Store) {

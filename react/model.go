@@ -17,24 +17,25 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// modelRequest is the input of a model task. It names the leaf of the conversation instead of repeating the
-// conversation, so it is small and does not depend on how the prompt is built.
+// modelRequest is the input of a model task. It contains the id of the conversation's leaf instead
+// of the conversation, so it is small and does not depend on how the prompt is built.
 type modelRequest struct {
 	Turn        int                 `json:"turn"`
 	Try         int                 `json:"try"`
 	Model       perdure.ModelConfig `json:"model"`
 	LeafEntryID uuid.UUID           `json:"leafEntryId"`
 	EntryID     uuid.UUID           `json:"entryId"`
-	// Settings are the settings of the response, if they differ from the execution's input. Later says that
-	// this is not the first turn of the response.
+	// Settings are the settings of the response, if they differ from the execution's input. If
+	// Later is set, this is not the first turn of the response.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
-	// Compaction, if set, makes the call ask for a summary of the conversation instead of an
+	// Compaction, if set, means that the call asks for a summary of the conversation, not for an
 	// answer.
 	Compaction *compactionRequest `json:"compaction,omitempty"`
-	// Spent says that the response may call no more tools that run on workers.
+	// Spent says that the response has reached its maximum number of tool calls that run on
+	// workers.
 	Spent bool `json:"spent,omitempty"`
-	// Generate, if set, is the request of the function Generate, with its messages.
+	// Generate, if set, is the request that the function Generate makes, with its messages.
 	Generate *generation `json:"generate,omitempty"`
 	// Run, if set, says which turn of a call of the function Run this is.
 	Run *runTurn `json:"run,omitempty"`
@@ -59,8 +60,8 @@ const (
 
 func (l *loop) request(p *pending) modelRequest {
 	r := modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID, Settings: l.st.Settings}
-	// Later and Spent are set only if they change the request. Other inputs then stay as they were in older
-	// versions, and so do the keys of their tasks.
+	// Later and Spent are set only if they change the request, so that all other inputs, and with
+	// them the keys of the tasks, are the same as in older versions.
 	r.Later = l.asked().ToolChoice != "" && l.st.ResponseTurns > 0
 	r.Spent = l.spent()
 	return r
@@ -98,8 +99,8 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, prompt *promptRecord) map[str
 	return call
 }
 
-// costRecord returns the cost in the form that an llm_call entry has: with the members input,
-// output and total. A member that is unknown is null.
+// costRecord returns the cost as an llm_call entry contains it, with the members input, output and
+// total. A member is null if it is unknown.
 func costRecord(a modelAnswer) any {
 	if a.Cost != nil {
 		return a.Cost
@@ -107,8 +108,8 @@ func costRecord(a modelAnswer) any {
 	return map[string]any{"input": nil, "output": nil, "total": a.Content.Usage.Cost}
 }
 
-// modelTask returns the task kind that calls a model. Its code reads the context of the leaf entry, streams
-// the answer while the answer arrives, and returns the whole answer.
+// modelTask returns the task kind that calls a model. The task reads the context at the leaf,
+// streams the answer while it arrives, and returns the whole answer.
 func modelTask(c Config) agent.TaskDefinition {
 	lately, runs := &conversations{}, &runTurns{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
@@ -150,8 +151,8 @@ func modelTask(c Config) agent.TaskDefinition {
 	return d.TaskDefinition
 }
 
-// ask returns the request of a model call and the hash of its prompt. Messages that are in the cache are
-// not decoded again.
+// ask returns the request of a model call and the hash of its prompt. It does not decode cached
+// messages again.
 func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.Provider, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
 	if r, err = buildRequest(ctx, config, provider, in); err != nil {
 		return r, p, err
@@ -170,8 +171,8 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	return r, p, nil
 }
 
-// requestSource reads the data from which a request is built, apart from the input of its task. An
-// agent.TaskContext implements it.
+// requestSource reads the stored data from which a request is built, apart from the input of the
+// model task. An agent.TaskContext implements it.
 type requestSource interface {
 	Execution() (*perdure.Execution, error)
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
@@ -204,9 +205,10 @@ func buildRequest(ctx requestSource, c Config, provider llm.Provider, in modelRe
 	return r, nil
 }
 
-// withoutCalls changes the request of a turn that may no longer call tools that run on workers. For the
-// provider's prompt cache, the request still has the tools, with the tool choice none. If there are
-// client tools, or the provider has no tool choice, the request has only the client tools instead.
+// withoutCalls changes the request of a turn that may no longer call tools that run on workers. The
+// tools remain in the request, with the tool choice none, so that the provider's prompt cache can
+// be used. But if there are client tools, or the provider has no tool choice, all tools except the
+// client tools are removed.
 func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientTool) llm.Request {
 	if len(client) == 0 && llm.Can(provider, llm.AbleToChooseTools) {
 		r.ToolChoice, r.ToolName = perdure.ToolChoiceNone, ""
@@ -248,8 +250,8 @@ func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
 	return all
 }
 
-// callID returns Perdure's id of a tool call. It is derived from the id of the entry and the index of the
-// part in it, and has a form that every provider accepts.
+// callID returns Perdure's id of a tool call. It is derived from the id of the entry and the index
+// of the call's part, and every provider accepts its form.
 func callID(entry uuid.UUID, part int) string {
 	return fmt.Sprintf("call_%s_%d", base64.RawURLEncoding.EncodeToString(entry[:]), part)
 }
@@ -299,8 +301,8 @@ func (s *answerStream) delta(d llm.Delta) error {
 	return nil
 }
 
-// modelError converts the error of a model call to an error that says whether and when the task is tried
-// again.
+// modelError converts the error of a model call to an error that says whether and when the task is
+// retried.
 func modelError(err error) error {
 	var failed *llm.Error
 	if errors.As(err, &failed) {

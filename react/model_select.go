@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// choose returns the model for the next turn. A model that a person has chosen has precedence, if the
-// settings of the response contain that model. Error: invalid_argument if no model is configured, or if
-// Select returns a model that is not configured.
+// choose returns the model for the next turn. If a person has chosen a model, and the settings of
+// the response contain it, that model is used. Error: invalid_argument if no model is configured,
+// or if Select returns a model that is not configured.
 func (l *loop) choose() (perdure.ModelConfig, error) {
 	models := l.asked().Models
 	if len(models) == 0 {
@@ -31,7 +31,7 @@ func (l *loop) choose() (perdure.ModelConfig, error) {
 	return chosen, nil
 }
 
-// takeModel takes all pending signals with which people choose a model. The newest one applies.
+// takeModel takes all pending signals with which people choose a model. The newest signal applies.
 func (l *loop) takeModel() error {
 	there, err := l.ctx.HasSignal(perdure.ModelSignal)
 	if err != nil || !there {
@@ -44,8 +44,8 @@ func (l *loop) takeModel() error {
 	return err
 }
 
-// prefer stores the model that a person has chosen in the loop's state. It ignores a signal that it cannot
-// decode: the server checks these signals, but older servers did not.
+// prefer stores the model that a person has chosen in the loop's state. It ignores an invalid
+// signal, which older servers did not refuse.
 func (l *loop) prefer(s perdure.Signal) {
 	if c, err := perdure.ParseModelChoice("signalValue", s.Value); err == nil {
 		l.st.Model = &c

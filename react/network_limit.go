@@ -13,9 +13,9 @@ const limitKey = "$net"
 // commandTool is the name of the tool to which the network limit applies.
 const commandTool = "bash"
 
-// limited returns the arguments of a bash call with the network limit net as the member limitKey. It
-// replaces a member of that name that the model has written. If the arguments are not an object, they
-// are returned unchanged, because the tool refuses them.
+// limited adds the network limit `net` to the arguments of a bash call, as the member limitKey. It
+// overwrites a member of this name that the model has written. Arguments that are not an object are
+// returned unchanged; the tool refuses them.
 func limited(name string, arguments json.RawMessage, net string) json.RawMessage {
 	if name != commandTool || net == "" {
 		return arguments
@@ -32,8 +32,9 @@ func limited(name string, arguments json.RawMessage, net string) json.RawMessage
 	return with
 }
 
-// limitOf splits the input of a task into the arguments and the network limit. If there is no limit, net is
-// "", and only the worker's own limit applies. If the limit is not a string, net allows no network.
+// limitOf splits the input of a task into the arguments and the network limit. If the input has no
+// limit, the result `net` is "", and only the worker's own limit applies. A limit that is not a
+// string denies all network access.
 func limitOf(name string, input json.RawMessage) (arguments json.RawMessage, net tool.Net) {
 	fields := map[string]json.RawMessage{}
 	if name != commandTool || json.Unmarshal(input, &fields) != nil {

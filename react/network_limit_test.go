@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// TestNetworkOfADefinitionHoldsForItsCommands checks that a definition with the network limit none
-// denies bash commands the network, even if the model writes another limit into its call. Without a
-// limit, the commands can connect.
+// TestNetworkOfADefinitionHoldsForItsCommands checks that bash commands have no network if the
+// definition has the network limit none, even if the model writes another limit into its call.
+// Without a limit, the commands can connect.
 func TestNetworkOfADefinitionHoldsForItsCommands(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Observer contains functions that a worker calls after the model and tool calls of its react agent. They
-// are called concurrently and must not block. Each may be nil.
+// Observer contains functions that a worker calls after the model and tool calls of its react
+// agent. The functions are called concurrently and must not block. Each may be nil.
 type Observer struct {
-	// ModelCalled is called after every model call, because each may cost money: also after a call that
-	// failed, and after one whose answer is lost before it is stored.
+	// ModelCalled is called after every model call, because each may cost money. This includes
+	// calls that failed, and calls whose answer is lost before it is stored.
 	ModelCalled func(ModelCall)
 	// ToolCalled is called after every run of a tool.
 	ToolCalled func(ToolCall)
@@ -62,7 +62,7 @@ func (o *Observer) toolCalled(c ToolCall) {
 	}
 }
 
-// callModel calls the model in a trace span of its own, and then tells the observer.
+// callModel calls the model in its own trace span, and then calls the observer.
 func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelConfig, r llm.Request, show func(llm.Delta) error) (*llm.Response, error) {
 	began := time.Now()
 	spanned, end := startModelSpan(ctx, m, r)
@@ -76,8 +76,8 @@ func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelC
 	return answer, err
 }
 
-// failureKind returns the kind of a model call's error, as ModelCall.Error names it. Its values are few, so
-// that a metric can use them as labels.
+// failureKind returns the value of ModelCall.Error for an error. There are few such values, so that
+// a metric can use them as labels.
 func failureKind(err error) string {
 	var failed *llm.Error
 	switch {
@@ -93,7 +93,7 @@ func failureKind(err error) string {
 	return string(llm.Unknown)
 }
 
-// callTool runs the tool in a trace span of its own, and then tells the observer.
+// callTool runs the tool in its own trace span, and then calls the observer.
 func callTool(ctx agent.TaskContext, c Config, t tool.Tool, call *tool.Call) (tool.Result, error) {
 	began := time.Now()
 	spanned, end := startToolSpan(ctx, t)

@@ -62,7 +62,7 @@ func (s *workerPool) task(execution, id uuid.UUID) *perdure.Task {
 }
 
 // TestPendingModelCallIsAskedOnce checks that the commit that schedules a model call also stores
-// the call as pending. A worker that takes over the execution does not schedule a second call, even
+// the call as pending. A worker that takes over the execution must not schedule a second call, even
 // if it would choose another model.
 func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  text Hello.\n")
@@ -97,8 +97,8 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestTryingAgainIsAnotherTask checks that a retry of a failed turn is a new task, because the task
-// key contains the number of the try.
+// TestTryingAgainIsAnotherTask checks that a retry of a failed turn is a new task. The task key
+// contains the number of the try.
 func TestTryingAgainIsAnotherTask(t *testing.T) {
 	s := newWorkerPool(t, -1, "turn\n  fail auth the key is wrong\n")
 	id := s.start(engine.StartRequest{UserPrompt: "hi"})

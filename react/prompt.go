@@ -15,17 +15,18 @@ import (
 
 // Counters count what the react agent on a worker has done since the worker's start.
 type Counters struct {
-	// PrefixChanges counts model calls whose prompt does not begin with the prompt of the previous call in
-	// the same execution. The provider's prompt cache is of no use to such a call, so its whole context is
-	// charged.
+	// PrefixChanges counts model calls whose prompt does not begin with the prompt of the previous
+	// call in the same execution. In such a call, the provider's prompt cache does not help, and
+	// the whole context is charged.
 	PrefixChanges atomic.Int64
 }
 
 // promptRecord is what an llm_call entry says about the prompt of its call.
 type promptRecord struct {
 	llm.Prompt
-	// Changed says that the prompt does not begin with the prompt of the previous call. After a compaction,
-	// it says that the prompt has changed before the first message that the compaction replaced.
+	// Changed says that the prompt does not begin with the prompt of the previous call. After a
+	// compaction, a change counts only if it is before the first message that the compaction
+	// replaced.
 	Changed bool `json:"changed,omitempty"`
 	// Change says where the prompt has changed. It is nil if a worker of an older version made the previous
 	// call.
@@ -35,31 +36,31 @@ type promptRecord struct {
 
 // promptCauses are the known reasons why a prompt differs from the previous prompt.
 type promptCauses struct {
-	// Compaction is the newest compaction since the previous call. It did not change the messages
-	// before the index Touches.
+	// Compaction is the newest compaction since the previous call. Messages with an index below
+	// Touches are the same as in the previous call.
 	Compaction *uuid.UUID `json:"compaction,omitempty"`
 	Touches    *int       `json:"touches,omitempty"`
 	// PreviousModel is the model of the previous call, if it was a different model.
 	PreviousModel string `json:"previousModel,omitempty"`
-	// Settings reports that the client or the limits of the response changed the system prompt or the
-	// tools.
+	// Settings reports that the system prompt or the tools were changed by the client, or because
+	// the response has reached its limit of tool calls.
 	Settings bool `json:"settings,omitempty"`
 }
 
-// lastPrompt is what the state keeps of the last model call's prompt.
+// lastPrompt is the part of the state that describes the prompt of the last model call.
 type lastPrompt struct {
 	Messages int    `json:"messages"`
 	Marks    string `json:"marks,omitempty"`
 	Model    string `json:"model"`
 	Settings string `json:"settings"`
 	// Compaction is the newest compaction since that call. Touches is the index of the first
-	// message that a compaction since then replaced.
+	// message that the compactions since that call replaced.
 	Compaction *uuid.UUID `json:"compaction,omitempty"`
 	Touches    int        `json:"touches,omitempty"`
 }
 
-// promptCompacted records a compaction that was appended. The parameter touches is the number of
-// messages at the beginning of the context that the compaction does not change.
+// promptCompacted records a compaction that was appended. The compaction does not change the first
+// `touches` messages of the context.
 func (l *loop) promptCompacted(id uuid.UUID, touches int) {
 	l.st.Prompt = ""
 	if last := l.st.LastPrompt; last != nil {
@@ -70,8 +71,8 @@ func (l *loop) promptCompacted(id uuid.UUID, touches int) {
 	}
 }
 
-// recordPrompt returns what the llm_call entry says about the prompt p, and stores p for the comparison
-// with the next one. It counts a changed prompt, and also logs it if no cause is known.
+// recordPrompt compares the prompt p with the previous prompt, and returns the result for the
+// llm_call entry. It stores p for the comparison with the next prompt.
 func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord {
 	if p == nil {
 		return nil
@@ -116,7 +117,8 @@ func (p *lastPrompt) causes(next lastPrompt) (c promptCauses) {
 	return c
 }
 
-// promptChanged counts and logs a changed prompt.
+// promptChanged counts a changed prompt. It also logs a warning, unless the settings or the model
+// have changed.
 func (l *loop) promptChanged(r *promptRecord) {
 	if !r.Changed {
 		return

@@ -50,8 +50,9 @@ func retold(c *workerSetup) {
 	c.Tools[len(c.Tools)-1].Description += " Now better."
 }
 
-// TestAChangedPromptWithoutACauseIsLogged checks that a worker with a different tool causes one
-// warning. The warning names the execution and says that the prompt differs from its beginning on.
+// TestAChangedPromptWithoutACauseIsLogged checks that a worker with a different tool description
+// causes one warning. The warning contains the id of the execution, and says that the prompt
+// differs from its beginning on.
 func TestAChangedPromptWithoutACauseIsLogged(t *testing.T) {
 	s, said := emptyWorkerPool(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n"), &warningLog{}
 	stop := s.work(100, said.log)
@@ -89,8 +90,8 @@ func (d rewritingDispatch) Entries(ctx context.Context, q perdure.EntryQuery) it
 	}
 }
 
-// TestAChangedMessageIsFound checks that the record and the warning name the message whose content
-// differs.
+// TestAChangedMessageIsFound checks that, if the content of an earlier message differs, the record
+// of the call and the warning contain the index of that message.
 func TestAChangedMessageIsFound(t *testing.T) {
 	s, said := emptyWorkerPool(t, strings.Repeat("turn\n  text Yes.\n", 5)), &warningLog{}
 	stop := s.work(100, said.log)
@@ -118,9 +119,9 @@ func TestAChangedMessageIsFound(t *testing.T) {
 	}
 }
 
-// TestPromptsNameTheCompaction checks the record of the first call after a compaction. It names the
-// compaction and the first message that the compaction changed, and there is no warning. A change
-// before that message causes a warning.
+// TestPromptsNameTheCompaction checks the record of the first call after a compaction. The record
+// names the compaction and the first message that the compaction changed, and there is no warning.
+// But a change before that message causes a warning.
 func TestPromptsNameTheCompaction(t *testing.T) {
 	for _, deployed := range []bool{false, true} {
 		said := &warningLog{}
@@ -150,7 +151,8 @@ func TestPromptsNameTheCompaction(t *testing.T) {
 }
 
 // TestCompactionsCauseNoWarnings checks a long run in which each compaction covers the previous
-// one. No prompt counts as changed, and the call after each compaction names that compaction.
+// one. No prompt counts as changed, and the record of the call after each compaction names that
+// compaction.
 func TestCompactionsCauseNoWarnings(t *testing.T) {
 	said := &warningLog{}
 	s, _, _ := windowWorkerPool(t, -1, 8000, looks(28, 1500), said.log)

@@ -48,8 +48,8 @@ type prompt struct {
 	Settings      bool
 }
 
-// TestPrefixChangesAreRecorded checks that the prefix of each prompt has the hash of the previous
-// prompt while a conversation grows, even on another worker. A worker with a different tool
+// TestPrefixChangesAreRecorded checks that, while a conversation grows, the Prefix of each prompt
+// is the hash of the previous prompt, also on another worker. A worker with a different tool
 // description causes one recorded change.
 func TestPrefixChangesAreRecorded(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"*\"}\nturn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\nturn\n  text Four.\n")
@@ -92,7 +92,7 @@ func TestPrefixChangesAreRecorded(t *testing.T) {
 }
 
 // TestRequestBytesAreTheSameOnEveryWorker checks that the provider receives the same bytes for the
-// same path: in a retry of a call, in a call by another worker, and in another execution.
+// same path, also in a retry, in a call by another worker, and in another execution.
 func TestRequestBytesAreTheSameOnEveryWorker(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	remote := llmtest.Remote{

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// randomModel is a model that answers differently at each call. The tool calls in its answers have
-// placeholders or repeated values as ids. During some calls it also sends a message of the user.
+// randomModel is a model that answers differently at each call. The ids of its tool calls are
+// placeholders or repeated values. During some calls it also sends a user message to the run.
 type randomModel struct {
 	w     *runStore
 	seed  uint64
@@ -84,8 +84,8 @@ func (t *randomModel) say(ctx context.Context, text string) error {
 	return err
 }
 
-// tell streams an answer in small pieces. If the answer has several tool calls, pieces of their
-// arguments are interleaved.
+// tell streams an answer in small pieces. The pieces of the arguments of several tool calls are
+// interleaved.
 func (g randomAnswer) tell(turn, calls int) error {
 	for range g.IntN(3) {
 		if err := g.pieces(g.builder.Thinking); err != nil {

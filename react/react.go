@@ -1,12 +1,12 @@
-// Package react contains the built-in agent. It calls a model, runs the tools that the model calls, returns
-// their results to the model, and continues until the model calls no more tools. Then it waits for the
-// user, or ends if the run is one-shot.
+// Package react contains the built-in agent. It calls a model, runs the tools that the model calls,
+// returns their results to the model, and continues until the model calls no more tools. Then it
+// waits for the user, or ends if the run is one-shot.
 //
-// Every commit that schedules model or tool calls also stores a checkpoint with the ids of their tasks. If
-// the function of the agent is entered again, it awaits those tasks and schedules no others. So a crash, a
-// deployment or another choice of model does not repeat a call whose answer is stored. A model call whose
-// answer was not stored is repeated after a crash. A tool call without a stored result is repeated if the
-// tool's OnLost allows it.
+// Every commit that schedules model or tool calls also stores a checkpoint with the ids of their
+// tasks. If the function of the agent is entered again, it awaits those tasks and schedules no
+// others. So a model call whose answer is stored is never repeated. After a crash, a model call
+// without a stored answer is repeated, and a tool call without a stored result is repeated if the
+// tool's OnLost allows that.
 package react
 
 import (
@@ -24,14 +24,15 @@ const ModelTask = perdure.ModelTaskKind
 // Config configures the react agent on a worker.
 type Config struct {
 	Providers *llm.Providers
-	// Tools are the tools that this worker runs. Each tool is a task kind with the name of the tool. An
-	// execution can use only those of them that its settings name.
+	// Tools are the tools that this worker runs. Each tool is a task kind with the name of the
+	// tool. An execution can use only the tools that its settings name.
 	Tools []tool.Tool
-	// Workspaces opens the workspace in the folder dir, which the settings of an execution name. If it is
-	// nil, tools are called without a workspace, and the built-in tools return an error.
+	// Workspaces opens the workspace in the folder that the settings of an execution name. If
+	// Workspaces is nil, tools are called without a workspace, and the built-in tools return an
+	// error.
 	Workspaces func(dir string) (*tool.Workspace, error)
-	// Record, if set, is called with each process group that a tool starts. The tool calls forget
-	// when the group has ended.
+	// Record, if set, is called with each process group that a tool starts. The tool calls the
+	// function `forget` when the process group has ended.
 	Record func(pgid int) (forget func())
 	// Ended, if set, is called with the id of an execution when its function completes on this
 	// worker, before the end is stored. It may be called more than once for an execution.
@@ -43,7 +44,7 @@ type Config struct {
 	// Compact are the options of compaction. If they are invalid, Agent panics.
 	Compact CompactOptions
 	// Logger gets a warning if the prompt of a model call does not begin with the prompt of the
-	// call before and no reason for this is known. The default is slog.Default.
+	// previous call for an unknown reason. The default is slog.Default.
 	Logger *slog.Logger
 	// Counters, if set, count the work of all executions on this worker.
 	Counters *Counters

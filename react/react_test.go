@@ -37,8 +37,8 @@ func newScriptedEngine(t *testing.T, parked int, script string) *scriptedEngine 
 	return newScriptedEngineOn(t, opentest.SQLite, parked, script)
 }
 
-// newScriptedEngineOn creates a scriptedEngine whose engine uses the store that the function open
-// opens. The worker parks at most the given number of goroutines; -1 means none.
+// newScriptedEngineOn creates a scriptedEngine whose engine uses the store that `open` opens. The
+// worker parks at most `parked` goroutines; -1 means none.
 func newScriptedEngineOn(t *testing.T, open opentest.Opener, parked int, script string) *scriptedEngine {
 	t.Helper()
 	s := &scriptedEngine{t: t, folder: t.TempDir()}
@@ -102,8 +102,8 @@ func (s *scriptedEngine) say(id uuid.UUID, text string) {
 	}
 }
 
-// until returns the execution as soon as the function want returns true for it. It fails the test
-// after 30 seconds.
+// until waits until the function `want` returns true for the execution, and returns the execution.
+// It fails the test after 30 seconds.
 func (s *scriptedEngine) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	s.t.Helper()
 	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
@@ -232,8 +232,8 @@ func reactAgentNoDuplicateEntries(t *testing.T, open opentest.Opener) {
 }
 
 // TestToolSuspensionCreatesNoErrorEntry checks an execution that suspends to wait for the model,
-// for tools and for the user. None of its entries is an error result, with parked goroutines and
-// without.
+// for tools and for the user. None of its entries may be an error result, whether goroutines are
+// parked or not.
 func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 	const script = "turn\n  call bash {\"command\": \"echo one\"}\n  call bash {\"command\": \"echo two\"}\nturn\n  call read-file {\"path\": \"a\"}\nturn\n  text Done.\n"
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
@@ -286,8 +286,8 @@ func TestTurnLimitEndsTheResponseAndCanBeContinued(t *testing.T) {
 	}
 }
 
-// TestSteeringSkipsWhatHasNotBegun checks that a message that arrives while a tool runs is handled
-// after that tool. The next call, which has not begun, gets the result "skipped".
+// TestSteeringSkipsWhatHasNotBegun checks that a message that arrives while a tool call runs is
+// appended after that call. The next call, which has not begun, gets the result "skipped".
 func TestSteeringSkipsWhatHasNotBegun(t *testing.T) {
 	s := newScriptedEngine(t, 100, `
 turn

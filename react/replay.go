@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// replayAnswer streams a stored answer of a model, with one delta for each part. It is the Replay function
-// of the model task. If the input or the result does not decode, it streams nothing and returns an error.
+// replayAnswer streams a stored answer of a model, with one delta for each part. It is the Replay
+// function of the model task. If the input or the result cannot be decoded, it streams nothing and
+// returns an error.
 func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	var in modelRequest
 	var answer modelAnswer

@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// recordedStream records what a task streams: the text by kind or tool call, and the events.
+// recordedStream records what a task streams: the events, and the text for each kind of text and
+// each tool call.
 type recordedStream struct {
 	agent.Stream
 	texts  map[string]string
@@ -28,7 +29,7 @@ func (s *recordedStream) ToolArguments(id, text string) { s.texts[id] += text }
 func (s *recordedStream) Break()                        {}
 func (s *recordedStream) Data(v any)                    { s.events = append(s.events, fmt.Sprint(v)) }
 
-// replayContext is the context of an attempt that returns a stored answer.
+// replayContext is the context in which a stored answer is replayed.
 type replayContext struct {
 	agent.TaskContext
 	task   *perdure.Task
@@ -86,7 +87,7 @@ func encoded(t interface{ Fatal(...any) }, v any) json.RawMessage {
 	return raw
 }
 
-// drawDeltas returns random deltas that form an answer, part after part.
+// drawDeltas returns the deltas of a random answer, part after part.
 func drawDeltas(t *rapid.T) (all []llm.Delta) {
 	for part := range rapid.IntRange(0, 5).Draw(t, "parts") {
 		kind := rapid.SampledFrom([]llm.DeltaKind{llm.DeltaText, llm.DeltaThinking, llm.DeltaToolArguments}).Draw(t, "kind")

@@ -27,10 +27,10 @@ import (
 
 // TestStreamMergeAndEntriesAreTheSame kills processes at random points, and compares four views of
 // the conversation. These are a client's view of the stream (during the run and after it), the
-// result of Merge for the same chunks, the result of Merge for the stored messages, and the stored
-// messages themselves. The test checks that all views have the same messages with the same ids.
-// Each message belongs to the response that its input began or joined, and no placeholder of a
-// provider remains.
+// result of response.Merge for the same chunks, the result of response.Merge for the stored
+// messages, and the stored messages themselves. All views must have the same messages with the same
+// ids. Each message must belong to the response that its input began or joined, and no placeholder
+// of a provider may remain.
 //
 // The environment variable PERDURE_KILL_SEED sets the seed of the first run, and PERDURE_FOLDS the
 // number of runs.
@@ -58,7 +58,8 @@ func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 	}
 }
 
-// randomPoint returns a random call or commit at which a process dies. A run may end before it.
+// randomPoint returns a random call or commit at which a process dies. A run may end before it
+// reaches that point.
 func randomPoint(r *rand.Rand) killPoint {
 	rpc := []string{"Commit", "FinishTask", "Append", "Entries", "PollTasks", "PollAgents", "Execution"}
 	commits := []string{"commit", "finish", "append", "claim tasks", "claim agents"}
@@ -176,7 +177,7 @@ func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, 
 	}
 }
 
-// updates returns the chunks of a message in the order of their arrival.
+// updates returns the chunks of a message, in the order in which they arrived.
 func (m *shownMessage) updates() []response.Update {
 	if m.role != perdure.RoleAssistant {
 		return []response.Update{updateOf(m.response, m.id, m.role, m.parts...)}
@@ -203,8 +204,8 @@ func updateOf(responseID, messageID string, role perdure.Role, parts ...perdure.
 	return u
 }
 
-// mergeAll passes the updates of each response to Merge, and returns the messages in the order of
-// the responses.
+// mergeAll passes the updates of each response to response.Merge, and returns the messages in the
+// order of the responses.
 func mergeAll(execution uuid.UUID, updates []response.Update) []comparedMessage {
 	var order []string
 	of := map[string][]response.Update{}
@@ -243,8 +244,8 @@ func plain(parts []perdure.Part) []perdure.Part {
 }
 
 // ownership checks to which response each message belongs, and returns the number of responses. A
-// user's message after an answer begins a response; the id of the response is that of the user's
-// signal. Every other message belongs to the response of the message before it.
+// user message after an answer begins a response, whose id is that of the user's signal. Every
+// other message belongs to the response of the message before it.
 func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	t.Helper()
 	given := map[string]string{}

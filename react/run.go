@@ -17,24 +17,26 @@ import (
 // RunOptions are the options of Run. Only Model is required.
 type RunOptions struct {
 	Model perdure.ModelConfig
-	// Name and Instance identify the Run within its execution, as they identify a step. If a function calls
-	// Run more than once, each call needs another Name or Instance.
+	// Name and Instance identify the Run within its execution, as they identify a step. If a
+	// function calls Run more than once, the calls need different Names or Instances.
 	Name, Instance string
 	// System is the system prompt.
 	System string
-	// Tools are the tools that the model may call. Workers register them as task kinds with the function
-	// Tasks. Their descriptions and schemas are stored with the first model call, and do not change during
-	// the Run.
+	// Tools are the tools that the model may call. Workers register them as task kinds with the
+	// function Tasks. Their descriptions and schemas are stored when the Run begins, and do not
+	// change during the Run.
 	Tools []tool.Tool
 	// MaxTurns is the maximum number of model calls; 0 means 50.
 	MaxTurns int
-	// Approvals is an approval policy for the tool calls of the Run. It can tighten the policies with which
-	// the execution was started, but never loosen them. The worker applies it, not the server.
+	// Approvals is an approval policy for the tool calls of the Run. It can be stricter than the
+	// policies with which the execution was started, but never less strict. The worker applies it,
+	// not the server.
 	Approvals perdure.ApprovalPolicy
-	// Net is the network access of bash calls: open, loopback or none; "" means what the worker allows.
+	// Net is the network access of bash calls: open, loopback or none; "" means the access that the
+	// worker allows.
 	Net tool.Net
-	// ToolChoice and ToolName have the meaning of the fields of the same names in perdure.Turns. They apply
-	// to the first model call only, but the choice none applies to all model calls.
+	// ToolChoice and ToolName have the same meaning as in perdure.Turns. They apply to the first
+	// model call only, except that the choice none applies to all model calls.
 	ToolChoice, ToolName string
 	// MaxTokens is the maximum size of each answer in tokens; 0 means the provider's default.
 	MaxTokens   int
@@ -48,17 +50,18 @@ type RunOptions struct {
 
 // RunResult is the result of the function Run.
 type RunResult struct {
-	// Message is the last answer of the model. EntryID is the id that its streamed text has at clients, see
-	// GenerateResult.EntryID.
+	// Message is the last answer of the model. EntryID is the id with which clients see its
+	// streamed text; see GenerateResult.EntryID.
 	Message perdure.Message
 	EntryID uuid.UUID
 	// Messages are the messages that were passed to Run, followed by the messages that the Run
 	// added. Append a message to continue the conversation in another Run.
 	Messages []perdure.Message
-	// Usage is the sum of the usage of all model calls. It contains the cost if the prices are known.
+	// Usage is the sum of the usage of all model calls. It includes the cost if the prices are
+	// known.
 	Usage perdure.Usage
-	// StopReason is turn_limit if the Run ended because MaxTurns was reached while the model still called
-	// tools. Otherwise it is the stop reason of the last answer.
+	// StopReason is turn_limit if the Run ended because it reached MaxTurns although the model
+	// called more tools. Otherwise it is the stop reason of the last answer.
 	StopReason perdure.StopReason
 	// Turns is the number of model calls that the Run made.
 	Turns int
@@ -69,25 +72,24 @@ func (r RunResult) Text() string { return r.Message.PlainText() }
 
 // Run runs the loop of the react agent as a part of an agent of any kind: it asks a model, runs the
 // tools that the model calls, returns their results to the model, and continues until the model
-// calls no more tools. Each model call and each tool call is a task. A function that is entered
-// again gets the stored answers and results, so that no answer is paid for twice after a crash, and
-// no finished tool runs again. The options and the messages are stored when the Run begins. If the
-// program has changed when the function is entered again, the stored options and messages still
-// apply.
+// calls no more tools. Each model call and each tool call is a task. If the agent's function is
+// entered again, Run uses the stored answers and results, so that no stored answer is paid for
+// twice and no finished tool runs again. The options and the messages are stored when the Run
+// begins, and apply even if the program has changed when the function is entered again.
 //
-// Calls of one answer run in parallel, except around tools with Barrier. An error of a tool is a
-// result that the model reads. A call of a tool that is not in Tools gets an error as its result. A
-// model call with a temporary failure is repeated, with growing pauses.
+// The tool calls of one answer run in parallel, but a call of a tool with Barrier runs alone. The
+// model reads the error of a tool as a result. A call of a tool that is not in Tools gets an error
+// as its result. After a temporary failure, a model call is repeated, with growing pauses.
 //
-// If the approval policies of the execution, or Approvals, ask about a call, people are asked as
-// the react agent asks them. A denied call gets the reason as its result.
+// If the approval policies of the execution, or Approvals, require an approval of a call, people
+// are asked, as in the react agent. A denied call gets the reason as its result.
 //
 // The parameter messages is the conversation, as in a call of Generate. Neither the messages nor
 // the answers become part of the execution's conversation. A Run does not compact: its messages
-// have to fit into the model's window. Run blocks. Errors: invalid_argument; step_name_reused, if
-// another Run of the function has the same Name and Instance; the error of a model call that has
-// failed for good, a *perdure.TaskError whose code begins with model_. With that last error, the
-// result has the messages before the failed call.
+// have to fit into the model's window. Run blocks. Errors: invalid_argument; step_name_reused if
+// another Run of the function has the same Name and Instance; a *perdure.TaskError whose code
+// begins with model_ if a model call has failed for good. With the *perdure.TaskError, the result
+// contains the messages before the failed call.
 func Run(ctx agent.Context, messages []perdure.Message, o RunOptions) (RunResult, error) {
 	record, err := o.record(ctx, messages)
 	if err != nil {
@@ -101,7 +103,7 @@ func Run(ctx agent.Context, messages []perdure.Message, o RunOptions) (RunResult
 	return r.out, err
 }
 
-// runRecord is what a Run stores when it begins: its options and messages. It is stored as the result of a
+// runRecord is what a Run stores when it begins: its options and messages. It is the result of a
 // step.
 type runRecord struct {
 	Model     perdure.ModelConfig    `json:"model"`
@@ -120,7 +122,6 @@ type callRules struct {
 	Timeout time.Duration  `json:"timeout,omitempty"`
 }
 
-// record returns the runRecord for these options and messages. Error: invalid_argument.
 func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRecord, error) {
 	g := GenerateOptions{
 		Model: o.Model, Name: o.Name, Instance: o.Instance, System: o.System, ToolChoice: o.ToolChoice, ToolName: o.ToolName,
@@ -146,7 +147,7 @@ func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRe
 	return r, o.check()
 }
 
-// check checks those options that GenerateOptions does not have. Error: invalid_argument.
+// check checks the options that GenerateOptions does not have. Error: invalid_argument.
 func (o RunOptions) check() error {
 	if o.MaxTurns < 0 {
 		return perdure.FieldErrorf("maxTurns", "must not be negative")
@@ -175,8 +176,8 @@ func (o RunOptions) runStep() string {
 	return "react.Run:" + o.Name
 }
 
-// begin makes the next commit store the record of the Run. If the Run has begun before, begin reads the
-// stored record instead.
+// begin adds the record of the Run to the next commit or, if the function was entered again, reads
+// the stored record.
 func (r *run) begin(record runRecord, o RunOptions) error {
 	step := o.runStep()
 	raw, err := r.ctx.RunStep(step, func(context.Context) (json.RawMessage, error) {

@@ -34,8 +34,8 @@ func (r *run) beginCall(c *call) {
 	}
 }
 
-// judge returns what the approval policies decide about a call. The policies of the Run can only
-// tighten the policies of the execution.
+// judge returns what the approval policies decide about a call. The policies of the Run can only be
+// stricter than those of the execution.
 func (r *run) judge(c *call) (perdure.Judgement, error) {
 	call := perdure.ApprovalCall{
 		Tool: c.Name, Arguments: json.RawMessage(c.Arguments), Workspace: r.ctx.Execution().Workspace, Turn: r.at(c.ID).Turn(),
@@ -47,8 +47,8 @@ func (r *run) judge(c *call) (perdure.Judgement, error) {
 	return judged.With(r.record.Approvals, call, ruleSchemas.Fits)
 }
 
-// limits returns task options for a call. They restrict the network of the call's commands, and say
-// what confinement of the commands the approval policy requires.
+// limits returns task options for a call: the network limit of its commands, and the confinement
+// that the approval policy requires for them.
 func (r *run) limits(c *call, requires string) []agent.TaskOption {
 	net := ""
 	if c.Name == commandTool {
@@ -65,8 +65,8 @@ func (r *run) clear(c *call, j perdure.Judgement, why perdure.Clearance) {
 	r.schedule(c, append(r.limits(c, j.Requires), agent.WithClearance(why))...)
 }
 
-// awaitApprovals waits until no call of the group waits for an approval. It schedules each call as
-// soon as the call is approved.
+// awaitApprovals waits until no call of the group waits for an approval. Each call is scheduled as
+// soon as it is approved.
 func (r *run) awaitApprovals(group []call) error {
 	for {
 		var asked []*call

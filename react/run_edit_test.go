@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// TestAnEditDoesNotEscapeAStricterRuleOfTheRun approves a call and edits it, so that another rule
-// of the Run with other voters applies to the edited call. It checks that the call is not run.
+// TestAnEditDoesNotEscapeAStricterRuleOfTheRun approves a call and edits its arguments, so that
+// another rule of the Run, with other voters, applies to the edited call. The call must not be run.
 func TestAnEditDoesNotEscapeAStricterRuleOfTheRun(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call bash {\"command\": \"echo 1\"}\nturn\n  text Done.\n")
 	o := react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "s"}, Approvals: perdure.ApprovalPolicy{

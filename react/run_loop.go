@@ -18,14 +18,14 @@ type run struct {
 	step   uuid.UUID         // the id of the step with the runRecord
 	frozen perdure.Approvals // the approval policies of the execution
 	out    RunResult
-	// last is the id of the newest turn's model call, and calls are the tool calls in its answer, with
-	// their outcomes.
+	// The field `last` is the id of the model call of the newest turn. The field `calls` contains
+	// the tool calls in its answer, with their outcomes.
 	last  *uuid.UUID
 	calls []runCall
 	entry uuid.UUID // the entry id of the newest answer
 }
 
-// loop asks the model and runs its tool calls, until an answer has no tool calls.
+// loop calls the model and runs the tool calls in its answer, until an answer has no tool calls.
 func (r *run) loop() error {
 	for r.out.Turns < r.record.MaxTurns {
 		content, err := r.ask()
@@ -49,8 +49,8 @@ func (r *run) loop() error {
 	return nil
 }
 
-// at returns the place to which the tasks of the current turn belong; call is the id of a tool call, or ""
-// for the model call.
+// at returns the place of a task of the current turn: the task of the tool call with the given id
+// or, for "", the model call.
 func (r *run) at(call string) perdure.Place {
 	at := r.place
 	if at.TurnID == "" {
@@ -60,7 +60,7 @@ func (r *run) at(call string) perdure.Place {
 	return at
 }
 
-// turn returns the number, from 0, of the turn whose answer or tool calls the Run awaits.
+// turn returns the number of the current turn, from 0.
 func (r *run) turn() int { return r.out.Turns }
 
 // ask calls the model once, and adds its answer to the result of the Run.
@@ -91,7 +91,8 @@ func (r *run) ask() (perdure.Content, error) {
 	return g.Message.Content, nil
 }
 
-// callsOf returns the tool calls in an answer. A call that cannot be run has the reason in Refused.
+// callsOf returns the tool calls in an answer. If a call cannot be run, its field Refused contains
+// the reason.
 func (r *run) callsOf(c perdure.Content) []call {
 	var calls []call
 	for _, part := range c.ToolCalls() {
@@ -172,7 +173,8 @@ func (r *run) finishGroup(group []call) error {
 	return nil
 }
 
-// schedule schedules the task of a call. The id of the call tells apart two calls with equal arguments.
+// schedule schedules the task of a call. The task key is the id of the call, so that two calls with
+// equal arguments are two tasks.
 func (r *run) schedule(c *call, options ...agent.TaskOption) {
 	t := r.tool(c.Name)
 	options = append(options, agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(r.at(c.ID)))

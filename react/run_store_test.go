@@ -31,7 +31,7 @@ const (
 	runLease  = time.Hour // a test moves the store's clock by this time to end leases
 )
 
-// runStore is a store on which a test plays one run after another. It counts the model calls and
+// runStore is a store on which a test plays runs one after another. It counts the model calls and
 // tool runs.
 type runStore struct {
 	t      *testing.T
@@ -54,7 +54,8 @@ func newRunStore(t *testing.T, open opentest.Opener) *runStore {
 	return w
 }
 
-// process is a running worker. The function stop stops it and waits for all its goroutines.
+// process is a running worker. The function `stop` stops the worker and waits for all its
+// goroutines.
 type process struct{ stop func() }
 
 // server creates a server on the store s. All servers of a run share the notifier.
@@ -62,8 +63,7 @@ func (w *runStore) server(s store.Store, hints notify.Notifier) *engine.Engine {
 	return engine.New(engine.Config{Store: s, Hints: hints, Lease: runLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// begin starts a worker. It calls the server through the dispatch that the function connect
-// returns.
+// begin starts a worker, which calls the server through the dispatch that `connect` returns.
 func (w *runStore) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
 	w.t.Helper()
 	c := react.Config{
@@ -107,11 +107,11 @@ func (w *runStore) play(t *testing.T, p killPoint) *outcome {
 }
 
 // run plays a run that is interrupted at the point p. As soon as the run exists, it calls the
-// function begun with a server that is not interrupted.
+// function `begun` with a server that is not interrupted.
 func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *killSwitch) {
 	w.t.Helper()
-	// A server that dies between a commit and its hint loses the hint. The notifier therefore must
-	// not promise that every hint arrives.
+	// A server that dies between a commit and its hint loses the hint. With Shared, the notifier
+	// does not promise that every hint arrives.
 	fate, hints := newKillSwitch(p), &notify.Local{Shared: true}
 	healthy := w.server(w.store, hints)
 	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}, hints), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
@@ -138,8 +138,8 @@ func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid
 	return x.ID, fate
 }
 
-// endLeases ends the leases of the worker that has died. In layer store it does so as a new server
-// process does; otherwise it lets the leases expire.
+// endLeases ends the leases of the dead worker. In the layer "store" it does so as a new server
+// process does at its start. In the layer "rpc" it lets the leases expire.
 func (w *runStore) endLeases(e *engine.Engine, layer string) {
 	w.t.Helper()
 	if layer == "store" {
@@ -220,7 +220,8 @@ func (w *runStore) read(id uuid.UUID) *outcome {
 	return o
 }
 
-// name labels each tool result with the label of its call. Results are in the order of the calls.
+// name sets the label of each tool result in o.lines to the label of its call. The results are in
+// the order of the calls.
 func (w *runStore) name(o *outcome) {
 	var waiting []string
 	for i, l := range o.lines {

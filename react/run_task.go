@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// runTurn is the part of a model task's input that says to which turn of a Run the call belongs. It names
-// the previous turn instead of repeating the conversation, so the inputs of a Run grow only with the number
-// of its turns.
+// runTurn is the part of a model task's input that says to which turn of a Run the call belongs. It
+// contains the ids of the previous turn's tasks instead of the conversation, so its size does not
+// depend on the length of the conversation.
 type runTurn struct {
 	// Record is the id of the step whose result is the runRecord.
 	Record uuid.UUID `json:"record"`
@@ -30,16 +30,16 @@ type runTurn struct {
 
 // runCall is the outcome of a tool call.
 type runCall struct {
-	// Task is the id of the call's task if the call was run. Refused is the result for the model if it was
-	// not.
+	// Task is the id of the call's task if the call was run. Refused is the result for the model if
+	// the call was not run.
 	Task    *uuid.UUID `json:"task,omitempty"`
 	Refused string     `json:"refused,omitempty"`
 	// Edited says that a person has changed the arguments of the call.
 	Edited bool `json:"edited,omitempty"`
 }
 
-// message returns the message with the result of the tool call "of". The parameter t is the task of
-// that call, or nil if the call was not run.
+// message returns the message with the result of a tool call. The parameter t is the task of the
+// call, or nil if the call was not run.
 func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	result := tool.Errorf("%s", c.Refused)
 	if t != nil {
@@ -56,7 +56,8 @@ type taskSource interface {
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 }
 
-// runTurns caches the conversations of recent Runs, so that a model call reads only the turn before it.
+// runTurns caches the conversations of recent Runs, so that a model call reads only the previous
+// turn.
 type runTurns struct {
 	mu    sync.Mutex                       // guards the fields below
 	kept  lru.Map[uuid.UUID, *runMessages] // the keys are the values of runTurn.Record
@@ -71,8 +72,8 @@ type runMessages struct {
 	bytes    int
 }
 
-// ask returns the request of a model call of a Run. The parameter task is the id of the task that
-// makes the call, and in is the input of that task.
+// ask returns the request of a model call of a Run. The parameter `task` is the id of the task that
+// makes the call, and `in` is the input of the task.
 func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Request, error) {
 	known, err := c.rebuild(from, task, in)
 	if err != nil {
@@ -88,9 +89,9 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 }
 
 // rebuild returns the conversation before the model call with this id and input. It reads the turns
-// from the newest one backwards, until it reaches a turn whose conversation is cached, or the first
-// turn. Errors: not_found; invalid_argument, if the model call that a turn names as the previous
-// one does not belong to the turn before; the errors of the task source.
+// backwards from the newest, until it reaches a turn whose conversation is cached, or the first
+// turn. Errors: not_found; invalid_argument if an input names a model call that does not belong to
+// the previous turn; the errors of the task source.
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
 	var turns []endedTurn // the newest turn is the first element
 	cached := c.get(in.Run.Record)
@@ -122,8 +123,7 @@ type endedTurn struct {
 	bytes    int
 }
 
-// readRecord returns the conversation with which a Run begins; id is the id of the step that has the
-// runRecord.
+// readRecord returns the conversation with which a Run begins, from the step with the given id.
 func readRecord(from taskSource, id uuid.UUID) (*runMessages, error) {
 	found, err := from.Tasks(id)
 	if err != nil {
@@ -140,7 +140,7 @@ func readRecord(from taskSource, id uuid.UUID) (*runMessages, error) {
 	return m, nil
 }
 
-// readTurnOf returns the turn before next. The parameter number is the number of the turn next.
+// readTurnOf reads the turn before the turn `next`, whose number is `number`.
 func readTurnOf(from taskSource, next runTurn, number int) (endedTurn, error) {
 	ids := []uuid.UUID{*next.Previous}
 	for _, c := range next.Calls {
@@ -172,7 +172,8 @@ func notPrevious() error {
 	return agent.Permanent(perdure.FieldErrorf("run", "names another model call than the previous one"))
 }
 
-// decodeTurn returns the turn before next, from the tasks of its model call and its tool calls.
+// decodeTurn returns the turn before the turn `next`, from the tasks of its model call and its tool
+// calls.
 func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (endedTurn, error) {
 	var r endedTurn
 	var a modelAnswer
@@ -207,8 +208,8 @@ func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (ended
 	return r, nil
 }
 
-// with returns the conversation m, followed by the given turns. The first element of turns is the
-// newest turn. The result is the conversation before the model call with this id.
+// with returns the conversation m, followed by the given turns. This is the conversation before the
+// model call with the given id. The first element of `turns` is the newest turn.
 func (m *runMessages) with(id uuid.UUID, turns []endedTurn) (*runMessages, error) {
 	next := &runMessages{task: id, record: m.record, messages: slices.Clip(m.messages), bytes: m.bytes}
 	for _, t := range slices.Backward(turns) {
@@ -245,8 +246,8 @@ func (c *runTurns) answerTurn(ctx agent.TaskContext, config Config, provider llm
 	return answerAlone(ctx, config, provider, in, request, in.Run.Silent)
 }
 
-// answerAlone calls the model for Generate or Run, whose conversation is not that of the execution. If
-// silent is true, it does not stream the answer.
+// answerAlone calls the model for Generate or Run, whose messages are not the conversation of the
+// execution. If `silent` is true, the answer is not streamed.
 func answerAlone(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest, request llm.Request, silent bool) (modelAnswer, error) {
 	began := time.Now()
 	if err := llm.CheckRequest(provider, request); err != nil {

@@ -68,9 +68,9 @@ func shape(t *testing.T, requests []llm.Request) string {
 	return text
 }
 
-// TestRunOnEachLine checks that Run sends the model the same requests as the react agent. It does
-// so in one process and over gRPC, for REMOTE and LOCAL executions, with results that are stored as
-// blobs.
+// TestRunOnEachLine checks that Run sends the model the same requests as the react agent. The
+// subtests differ in the connection (one process or gRPC) and in the persistence mode (REMOTE or
+// LOCAL). The tool results are stored as blobs.
 func TestRunOnEachLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 5
@@ -161,9 +161,9 @@ func (s *workerPool) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked 
 	}
 }
 
-// TestRunIsApproved checks the approval of calls in a Run over gRPC, whether the goroutine is
-// parked or the function is entered again. An approved call runs with exactly the approved bytes.
-// The test checks REMOTE and LOCAL executions, and the policies of the execution and of the Run.
+// TestRunIsApproved checks that an approved call of a Run is run with exactly the approved bytes,
+// over gRPC. The subtests differ in whether the function is entered again, in the persistence mode,
+// and in whose policy asks: that of the execution or of the Run.
 func TestRunIsApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var policy perdure.ApprovalPolicy

@@ -7,22 +7,23 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// contextSize is the known or estimated size, in tokens, of the context that the next model call gets.
+// contextSize is the known or estimated size, in tokens, of the context of the next model call.
 type contextSize struct {
-	// Tokens is the size of the context up to the last answer, as the provider of the model Model counted
-	// it. If Model is empty, Tokens is an estimate.
+	// Tokens is the size of the context up to the last answer, as counted by the provider of the
+	// model in the field Model. If Model is empty, Tokens is an estimate.
 	Tokens int    `json:"tokens,omitempty"`
 	Model  string `json:"model,omitempty"`
-	// New is the estimated size of the messages that were appended after that answer.
+	// New is the estimated size of the messages that were appended after the last answer.
 	New int `json:"new,omitempty"`
 }
 
-// otherModel is the factor by which a count of tokens is multiplied if another model has counted them.
+// otherModel is the factor that converts a count of tokens by one model into an estimate for
+// another model.
 const otherModel = 1.15
 
-// of returns the estimated size of the context for the model m. The parameter fixed is the estimated size
-// of the system prompt and the tools. It is added only to estimates, because a count of a provider includes
-// them.
+// of returns the estimated size of the context for the model m. The parameter `fixed` is the
+// estimated size of the system prompt and the tools. It is added only if Tokens is an estimate,
+// because a provider's count includes the system prompt and the tools.
 func (s contextSize) of(m perdure.ModelConfig, fixed int) int {
 	switch s.Model {
 	case "":
@@ -96,7 +97,8 @@ func (l *loop) checkWindow(m perdure.ModelConfig) error {
 	return nil
 }
 
-// anyLimits returns the limits of the first configured model. An estimate needs them for images.
+// anyLimits returns the limits of the first configured model. They are used to estimate the tokens
+// of images.
 func (l *loop) anyLimits() llm.Limits {
 	if models := l.asked().Models; len(models) > 0 {
 		return l.limits(models[0])

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// states defines which versions of the stored state this program can load. If a change of the type
-// state makes an older state unreadable, that change needs the next version and a migration.
+// states defines which versions of the stored state this program can load. A change of the type
+// state that makes stored states unreadable must increase the version and add a migration.
 var states = agent.DefineState[state](1)
 
 // state is what the react agent stores in a checkpoint. Its size does not depend on the length of the
@@ -19,8 +19,8 @@ type state struct {
 	// ResponseID is the id of the current response. ResponseTurns counts its model calls.
 	ResponseID    string `json:"responseId"`
 	ResponseTurns int    `json:"responseTurns"`
-	// ResponseCalls counts the tool calls of the current response that run on workers.
-	// Turns.MaxToolCalls limits their number.
+	// ResponseCalls counts the tool calls of the current response that run on workers. Its limit is
+	// perdure.Turns.MaxToolCalls.
 	ResponseCalls int `json:"responseCalls,omitempty"`
 	// Pending is the turn for whose tasks the loop waits; nil between turns.
 	Pending *pending `json:"pending,omitempty"`
@@ -31,40 +31,42 @@ type state struct {
 	Error      string             `json:"error,omitempty"`
 	ErrorCode  perdure.Code       `json:"errorCode,omitempty"`
 	Text       string             `json:"text,omitempty"`
-	// Open has the tool calls whose results the client must send. It is set only while Idle is true.
+	// Open contains the tool calls whose results the client must send. It is set only while Idle is
+	// true.
 	Open []call `json:"open,omitempty"`
 	// Stopping is the turn that a person has stopped. It is set from the commit that stops the turn until
 	// the response of the turn has ended.
 	Stopping *stoppedTurn `json:"stopping,omitempty"`
-	// Settings are the settings of the current response; if nil, those in the execution's input.
+	// Settings are the settings of the current response. If Settings is nil, the settings in the
+	// execution's input apply.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	// Model is the model that a person has chosen. It is used if it is among the models of the current
 	// response.
 	Model *perdure.ModelChoice `json:"model,omitempty"`
-	// Try is how many times the turn that failed was tried again.
+	// Try is the number of retries of a failed turn.
 	Try int `json:"try,omitempty"`
 	// Prompt is the hash of the last model call's prompt; empty after a compaction.
 	Prompt     string      `json:"prompt,omitempty"`
 	LastPrompt *lastPrompt `json:"lastPrompt,omitempty"`
-	// Size is the known or estimated size of the context that the next model call gets.
-	Size contextSize `json:"size,omitzero"`
-	// Compaction is the compaction whose summary a task is writing. The loop waits for the summary before
-	// the next turn, unless the summary is written in the background. Compactions is the number of
-	// compactions that have begun.
+	Size       contextSize `json:"size,omitzero"`
+	// Compaction is the compaction whose summary a task is writing. Unless it is a compaction in
+	// the background, the loop waits for the summary before the next turn. Compactions is the
+	// number of compactions that have begun.
 	Compaction  *compaction `json:"compaction,omitempty"`
 	Compactions int         `json:"compactions,omitempty"`
-	// Rest is a compaction that covered only a part of what it should, because the window was too small.
-	// The loop begins another one for the other entries.
+	// Rest is a compaction that covered only some of the entries that it should have covered,
+	// because the window was too small. The loop begins another compaction for the remaining
+	// entries.
 	Rest *compaction `json:"rest,omitempty"`
-	// CompactFrom is the estimated context size, in tokens, at which the next automatic compaction is
-	// tried. It is set after a compaction that failed or left the context too large.
+	// CompactFrom is the estimated context size, in tokens, at which the next automatic compaction
+	// is tried. It is set after a compaction that failed, or after which the context was still too
+	// large.
 	CompactFrom int `json:"compactFrom,omitempty"`
-	// BackgroundFrom is the estimated context size, in tokens, at which a summary is next written in the
-	// background. It is set after a compaction.
+	// BackgroundFrom is the estimated context size, in tokens, at which the next compaction in the
+	// background is tried. It is set after a compaction.
 	BackgroundFrom int `json:"backgroundFrom,omitempty"`
-	// TooLong identifies the turn whose context the provider refused as too long, and for which a
-	// compaction has begun: it is the number of the turn, plus one. It is 0 if there is no such
-	// turn.
+	// TooLong is the number, plus one, of the turn for which a compaction has begun because the
+	// provider refused its context as too long. It is 0 if there is no such turn.
 	TooLong int `json:"tooLong,omitempty"`
 }
 
@@ -96,15 +98,15 @@ type call struct {
 	// Task is the id of the call's task once it is scheduled. Refused is the result for the model if the
 	// call is not run.
 	Task *uuid.UUID `json:"task,omitempty"`
-	// Question is the id of the approval question about the call, as long as the question is open.
+	// Question is the id of the approval question about the call, while the question is open.
 	Question *uuid.UUID `json:"question,omitempty"`
 	Refused  string     `json:"refused,omitempty"`
-	// Edited has the arguments with which the call was run, if a person has changed them.
+	// If a person has changed the arguments of the call, Edited contains the changed arguments.
 	Edited string `json:"edited,omitempty"`
 }
 
-// next returns the number of calls in the next group. A group is one call of a tool with Barrier,
-// or else all calls before the next call of a tool with Barrier or of a client tool.
+// next returns the number of calls in the next group. A group is a single call of a tool with
+// Barrier, or the calls up to the next call of a tool with Barrier or of a client tool.
 func (p *pending) next() int {
 	rest := p.Calls[p.Done:]
 	if len(rest) == 0 {
@@ -121,8 +123,8 @@ func (p *pending) next() int {
 	return len(rest)
 }
 
-// maxCountedModels is the maximum number of models whose usage is counted separately. Only code that
-// chooses models by itself can use more; the usage of the others is counted together as otherModels.
+// maxCountedModels is the maximum number of models whose usage is counted separately. The usage of
+// all further models is counted together as otherModels.
 const (
 	maxCountedModels = 100
 	otherModels      = "other"

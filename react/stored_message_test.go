@@ -15,8 +15,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// stored puts a userMessage signal into the store without a check, as a server of an older version
-// did.
+// stored puts a userMessage signal into the store without checking it, as older servers did.
 func (s *scriptedEngine) stored(id uuid.UUID, value string) {
 	s.t.Helper()
 	_, err := s.store.Do(s.t.Context(), store.Command{
@@ -34,9 +33,8 @@ func (s *scriptedEngine) stored(id uuid.UUID, value string) {
 	}
 }
 
-// TestStoredMessagesEndNoRun checks that a stored message that cannot be used becomes a text that
-// says so, whether the message begins a response or joins one. The run continues, and the agent
-// does not panic.
+// TestStoredMessagesEndNoRun checks that an invalid stored message becomes a text that says so, and
+// that the run continues. The message begins a response or joins one.
 func TestStoredMessagesEndNoRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const unread = "user: (a message came that cannot be read: "
@@ -70,7 +68,7 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 	}
 }
 
-// findBy returns a copy of tools in which the tool "find" is implemented by the function run.
+// findBy returns a copy of the tools in which the function `run` implements the tool "find".
 func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Result, error)) []tool.Tool {
 	tools = slices.Clone(tools)
 	tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == "find" })].Run = run

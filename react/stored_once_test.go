@@ -10,7 +10,7 @@ import (
 )
 
 // TestContentOfATurnIsStoredOnce checks that the content of a model's answer and of a tool's result
-// is stored only in their entries. Blocks and results of tasks refer to these entries.
+// is stored only in their entries. Blocks and results of tasks must refer to these entries.
 func TestContentOfATurnIsStoredOnce(t *testing.T) {
 	long := strings.Repeat("look at \"all\" of <it> & é, ", 40)
 	s := newScriptedEngine(t, 2, `

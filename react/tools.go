@@ -12,9 +12,8 @@ import (
 )
 
 // tools runs the next group of the turn's calls, and stores the results in the order of the calls.
-// A group is one call of a tool with Barrier, or else all calls before the next call of a tool with
-// Barrier or of a client tool. If a message of the user has arrived, tools instead skips the calls
-// that have not begun. If only calls of client tools remain, it ends the response.
+// (See pending.next.) If a user message has arrived, tools skips the calls that have not begun. If
+// only calls of client tools remain, it ends the response.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
@@ -76,8 +75,8 @@ func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.Task
 	t, _ := l.tool(c.Name)
 	at := l.ctx.Place()
 	at.ToolCallID = c.ID
-	// The id of the call is the key of the task. The same command in two calls is therefore run twice, but
-	// a call that was scheduled before a crash gets no second task.
+	// The id of the call is the key of the task. So a command that occurs in two calls is run
+	// twice, but a call that was scheduled before a crash gets no second task.
 	future := l.ctx.Schedule(c.Name, input, append(options,
 		agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))...)
 	if future.Err() != nil {
@@ -88,8 +87,8 @@ func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.Task
 	c.Task, c.Arguments = &id, ""
 }
 
-// finishGroup waits for the tasks of a group and stores their results. If a person stops the turn, it does
-// not wait any longer.
+// finishGroup waits for the tasks of a group and stores their results. It stops waiting if a person
+// stops the turn.
 func (l *loop) finishGroup(group []call) error {
 	var futures []agent.Future
 	for _, c := range group {
@@ -143,8 +142,8 @@ func resultOf(r agent.Result) tool.Result {
 // the result contains the whole text.
 const maxEventResult = 16 << 10
 
-// storeResult appends the result of a call to the conversation and emits its tool_call_end event. If the
-// result cannot be stored, an error result that says so takes its place.
+// storeResult appends the result of a call to the conversation and emits its tool_call_end event.
+// If the result cannot be stored, an error result is stored in its place.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	if t == nil {
 		c.Edited = "" // the call was not run
@@ -175,14 +174,14 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	})
 }
 
-// storable returns a message with the result of a call, and the result in that message. If the tool's
-// result cannot be part of a conversation, both contain an error that says so, because such a result must
-// not end the run.
+// storable returns a message with the result of a call, and the result in that message. If the
+// tool's result cannot be part of a conversation, both contain an error instead, because the result
+// of a tool must not end the run.
 func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) {
 	if c.Edited != "" {
 		result.Parts = append([]perdure.Part{perdure.Text(editedNote + c.Edited)}, result.Parts...)
 	}
-	// A tool of a user may return parts that are too large or that no conversation accepts.
+	// A custom tool may return too many parts, or parts that a conversation cannot contain.
 	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts))
 	if result.Parts == nil {
 		result.Parts = []perdure.Part{}
@@ -199,8 +198,8 @@ func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) 
 // arguments follow.
 const editedNote = "A person changed the arguments of this call before it was run. It was run with "
 
-// resultMessage returns the message with the result of a call. Error: invalid_argument or another
-// error of perdure.CheckMessages.
+// resultMessage returns the message with the result of a call. Errors: those of
+// perdure.CheckMessages.
 func resultMessage(c call, result tool.Result) (perdure.Message, error) {
 	parts := []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: c.ID, ToolName: c.Name, Parts: result.Parts, IsError: result.IsError}}
 	m := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: parts}}
@@ -269,7 +268,7 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	return result, nil
 }
 
-// confines reports whether commands of the workspace are confined.
+// confines reports whether commands in the workspace are confined.
 func confines(w *tool.Workspace) bool { return w != nil && w.Confines() }
 
 // openWorkspace opens the workspace of the execution to which the task belongs. It returns nil if the

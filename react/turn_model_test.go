@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// turnModel is a model whose answer depends only on the number of the turn. It counts its calls by
-// turn.
+// turnModel is a model whose answer depends only on the number of the turn. The runStore counts its
+// calls by turn.
 type turnModel struct{ w *runStore }
 
 func (turnModel) Name() string { return "oracle" }
@@ -45,8 +45,8 @@ func (o turnModel) Stream(_ context.Context, r llm.Request, emit func(llm.Delta)
 // labelledCall is a tool call of the script. No other call has the same label.
 type labelledCall struct{ tool, label string }
 
-// callsOf returns the tool calls of a turn. These are one call, several calls at once, a barrier
-// between other calls, or, in the last turn, none.
+// callsOf returns the tool calls of a turn. A turn has one call, several parallel calls, or calls
+// with a barrier between them. The last turn has none.
 func callsOf(turn int) []labelledCall {
 	var calls []labelledCall
 	if turn == turns-1 {

@@ -24,8 +24,7 @@ func (s *workerPool) log(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// tools returns the events of tool tasks in the order of the log. Events of model calls are left
-// out.
+// tools returns the events about the tasks of tools, in the order of the log.
 func (s *workerPool) tools(id uuid.UUID) []string {
 	s.t.Helper()
 	var all []string
@@ -46,7 +45,7 @@ func (s *workerPool) tools(id uuid.UUID) []string {
 	return all
 }
 
-// sees waits until the terminal output of the execution contains the text.
+// sees waits until the terminal output in the execution's log contains the text.
 func (s *workerPool) sees(id uuid.UUID, text string) {
 	s.t.Helper()
 	s.until(id, func(*perdure.Execution) bool {
@@ -106,8 +105,8 @@ turn
 	}
 }
 
-// TestBarriersRunAlone checks that tools that write run one at a time, in the order of the calls.
-// The calls between them run together.
+// TestBarriersRunAlone checks that calls of tools with a barrier run alone, in the order of the
+// calls, and that the calls between two of them run together.
 func TestBarriersRunAlone(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := newWorkerPool(t, parked, `
@@ -134,8 +133,8 @@ turn
 	}
 }
 
-// TestEqualCommandRunsAgain checks that a command runs again if a second call has the same command.
-// The second call does not get the result of the first one.
+// TestEqualCommandRunsAgain checks that two calls with the same command run it twice: the second
+// call does not get the result of the first.
 func TestEqualCommandRunsAgain(t *testing.T) {
 	const again = "turn\n  call bash {\"command\": \"echo x >> effects; wc -l < effects\"}\n"
 	for _, parked := range []int{100, -1} {
@@ -244,9 +243,9 @@ func TestOverloadIsRetried(t *testing.T) {
 	}
 }
 
-// TestEntriesHaveTheirOrigin checks that the key of each entry names the input, task or signal from
-// which the entry comes. After each answer of a model, there is an entry about the model call, with
-// usage and cost.
+// TestEntriesHaveTheirOrigin checks that the key of each entry identifies the input, task or signal
+// from which the entry was made. After each answer of a model, there is an entry about the model
+// call, with usage and cost.
 func TestEntriesHaveTheirOrigin(t *testing.T) {
 	s := newWorkerPool(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go"})

@@ -7,9 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestUsageByModelIsBounded checks the usage in a checkpoint if code chooses any number of models.
-// The usage of the first models is stored by model. The usage of further models is added up, and no
-// token is lost.
+// TestUsageByModelIsBounded checks the usage in a checkpoint of a run with very many models. The
+// usage of the first models is stored by model, and the usage of all further models as one sum.
 func TestUsageByModelIsBounded(t *testing.T) {
 	var s state
 	for i := range 3 * maxCountedModels {

@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// workerPool is a scriptedEngine whose workers and scripts change during a test.
+// workerPool is a scriptedEngine whose workers and scripts a test can change.
 type workerPool struct {
 	*scriptedEngine
 	scripts string

@@ -28,7 +28,7 @@ func (a access) KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey
 	return a.engine.KeyOf(ctx, secret)
 }
 
-// workers adapts access to grpcapi.Authenticator.
+// workers makes access a grpcapi.Authenticator.
 type workers struct{ access }
 
 // Authenticate implements grpcapi.Authenticator. A stored key belongs to one org; the data

@@ -118,8 +118,8 @@ func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 	}
 }
 
-// TestBindingElsewhereNeedsAKey checks that Listen refuses addresses that other machines can reach: in
-// dev mode always, otherwise until a key exists.
+// TestBindingElsewhereNeedsAKey checks that Listen refuses addresses that other machines can reach:
+// always in dev mode, and otherwise as long as no API key exists.
 func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	for _, dev := range []bool{true, false} {
 		s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), Dev: dev, HTTPAddr: "127.0.0.1:0", GRPCAddr: "0.0.0.0:0"})
@@ -141,9 +141,9 @@ func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	}
 }
 
-// TestAppendedEntriesAreCheckedOverTheWire checks that a worker in another language may append entries
-// one by one. The transcript rules apply to each: a violation is refused with invalid_transcript and an
-// error that names the entry.
+// TestAppendedEntriesAreCheckedOverTheWire checks that a worker in another language may append
+// entries one by one, and that the transcript rules apply to each entry. If an entry breaks a rule,
+// the error is invalid_transcript and contains the id of the entry.
 func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	conn := connect(t, s)
@@ -223,8 +223,8 @@ func (w *foreignWorker) entry(m perdure.Message) perdure.Entry {
 	return e
 }
 
-// append appends one entry. want is the code with which the server must refuse it; "" means that it is
-// accepted.
+// append appends one entry. The parameter `want` is the code of the error with which the server
+// must refuse the entry; "" means that the server must accept it.
 func (w *foreignWorker) append(e perdure.Entry, want perdure.Code) {
 	w.Helper()
 	m := &perdurev1.AppendEntryRequest{Lease: w.lease, Number: w.number + 1, Entry: &perdurev1.NewEntry{

@@ -17,11 +17,11 @@ func (w *world) audits(org string) (n int) {
 	return n
 }
 
-// TestEveryChangeIsOneRecord calls every operation that needs a key. The following operations write
-// one audit record each: a change of a key, a definition, the retention, a session or a webhook;
-// the pause or resumption of a queue; an answer to a question; the revocation of a grant; the start
-// of a bulk action. Every other operation, and every refused one, writes none. A repeated DELETE or
-// PATCH changes nothing and writes none.
+// TestEveryChangeIsOneRecord calls every operation of the API that needs a key. The following
+// operations must write one audit record each: a change of a key, a definition, the retention, a
+// session or a webhook; the pause or resumption of a queue; an answer to a question; the revocation
+// of a grant; the start of a bulk action. Other operations, refused operations, and repeated DELETE
+// and PATCH requests, which change nothing, must write none.
 func TestEveryChangeIsOneRecord(t *testing.T) {
 	w := newWorld(t)
 	tried := 0

@@ -23,8 +23,9 @@ import (
 
 const serveIn = "PERDURE_TEST_SERVE"
 
-// TestMain runs a server instead of tests if a benchmark has started this program as a separate process for
-// that purpose. The memory of that process is then used only by the server.
+// TestMain runs a server instead of the tests if a benchmark has started this program as a separate
+// process. That process then contains only the server, so the benchmark can measure the server's
+// memory.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(serveIn); dir != "" {
 		if err := serveHere(dir); err != nil {
@@ -51,8 +52,8 @@ func serveHere(dir string) error {
 	return s.Run(ctx)
 }
 
-// BenchmarkLargeTransfer uploads 64 MiB to a server and downloads them. It reports by how much the server's
-// memory has grown at most, and fails if that exceeds 32 MiB.
+// BenchmarkLargeTransfer uploads 64 MiB to a server and downloads them. It reports the largest
+// growth of the server's memory, and fails if that exceeds 32 MiB.
 func BenchmarkLargeTransfer(b *testing.B) {
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), serveIn+"="+b.TempDir())
@@ -115,8 +116,8 @@ func status(b *testing.B, pid int) map[string]int {
 	return all
 }
 
-// resetPeak makes the kernel forget the peak of a process's memory. It returns the bytes of memory that the
-// process uses now.
+// resetPeak resets the peak memory use that the kernel records for a process. It returns the bytes
+// of memory that the process uses now.
 func resetPeak(b *testing.B, pid int) int {
 	b.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {

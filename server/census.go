@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// censusEvery is how long the result of one count is reused. Metrics that are requested within
-	// that time cause no query.
+	// censusEvery is how long the result of one count is reused for further requests of the
+	// metrics.
 	censusEvery = 5 * time.Second
 	// censusWithin is the timeout of one count of the store's rows.
 	censusWithin = 3 * time.Second
 )
 
-// census provides the metrics that count rows of the store. If several servers share a store, each reports
-// the rows of the whole store: use the maximum over the servers, not the sum.
+// census provides the metrics that count rows of the store. Each server that shares a store reports
+// the rows of the whole store, so the values of several servers must not be added.
 type census struct {
 	store  store.Counter
 	now    func() time.Time
@@ -116,8 +116,8 @@ type queueLabels struct{ queue, work string }
 
 type queueValues struct{ pending, ready, age float64 }
 
-// byLabel returns the values of the queue metrics by their labels. Queues that share a label are
-// combined into one value.
+// byLabel returns the values of the queue metrics by their labels. The values of queues that share
+// a label are combined: counts are added, and the age is the maximum.
 func (c *census) byLabel(of store.Census) map[queueLabels]queueValues {
 	all := map[queueLabels]queueValues{}
 	for _, q := range of.Queues {

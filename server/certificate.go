@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lookEvery is the minimum interval between two checks whether the certificate's files have changed. New
-// connections use a renewed certificate at the latest after this time.
+// lookEvery is the minimum interval between two checks whether the certificate's files have
+// changed. After this time, at the latest, new connections use a renewed certificate.
 const lookEvery = time.Second
 
 // certificate is the TLS certificate of the server with its key, and the authorities that may sign
-// certificates of clients. It reads their files again when they change.
+// client certificates. Their files are read again when they change.
 type certificate struct {
 	cert, key string
 	// clients is the file with the authorities that may sign client certificates; "" requests no client
@@ -118,8 +118,8 @@ func sameFiles(a, b []fs.FileInfo) bool {
 	return true
 }
 
-// forListener returns the TLS configuration of a listener. protocols are the application protocols that it
-// negotiates (ALPN).
+// forListener returns the TLS configuration of a listener. The parameter `protocols` lists the
+// application protocols that the listener negotiates (ALPN).
 func (c *certificate) forListener(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: protocols,
@@ -128,8 +128,8 @@ func (c *certificate) forListener(protocols ...string) *tls.Config {
 			config.NextProtos = protocols
 			return config, nil
 		},
-		// GetConfigForClient is what connections use. GetCertificate is for callers that refuse a configuration
-		// without a certificate.
+		// Connections use only GetConfigForClient. GetCertificate is set for callers that refuse a
+		// configuration without a certificate.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil },
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Stream is the row of a general durable stream, which belongs to no execution. Its content is only
-// appended, never changed, and can be read from any position. A position is a number of bytes from
-// the start.
+// Stream is the row of a general durable stream, which belongs to no execution. Its content only
+// grows and can be read from any position. A position is a number of bytes from the start.
 type Stream struct {
 	ID   uuid.UUID
 	Org  string
@@ -31,22 +30,22 @@ type Stream struct {
 }
 
 // StreamProducer says how far a producer of a stream has got. Each producer that has ever appended
-// has one small row, which is stored as long as the stream.
+// to the stream has one small row, which is stored as long as the stream.
 type StreamProducer struct {
 	ID    string
 	Epoch int64
 	Seq   int64 // the last accepted sequence number in Epoch
 }
 
-// StreamChange is the change that a command makes to a stream. All parts of it are committed at
-// once. So the stored progress of a producer never includes content that is not stored.
+// StreamChange is the change that a command makes to a stream. All fields are committed in one
+// transaction, so the stored progress of a producer never includes content that is not stored.
 type StreamChange struct {
-	// Stream is the stream's row, to be inserted or replaced. Its tail is the position after the
+	// Stream is the stream's row, to be inserted or replaced. Its Tail must already include the
 	// content in Append.
 	Stream Stream
 	// Append is the content to append, as one element for each row. No row may be empty.
 	Append [][]byte
-	// Producer is the new progress of the appending producer; its row is inserted or replaced.
+	// Producer is the row of the appending producer, to be inserted or replaced.
 	Producer *StreamProducer
 	// Delete marks the stream as deleted: readers and commands no longer see it, and its path is
 	// free. Changes.DropStreams deletes its rows later.
@@ -64,9 +63,9 @@ type StreamReader interface {
 	// Stream returns a stream by its path. Errors: not_found if there is none.
 	Stream(ctx context.Context, org, path string) (*Stream, error)
 	// StreamContent returns the rows that contain the content of a stream after a position, in
-	// order. It also returns the stream's own row at the same moment. The rows have at most the
-	// given number of bytes in all, but at least one row is returned if there is any. For 0 bytes,
-	// no row is returned. The first row may begin before the position. Errors: not_found once the
-	// stream is deleted.
+	// order. It also returns the stream's own row at the same moment. The parameter `bytes` limits
+	// the total size of the rows, but at least one row is returned if there is any. If `bytes` is
+	// 0, no row is returned. The first row may begin before the position. Errors: not_found once
+	// the stream is deleted.
 	StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]StreamPiece, *Stream, error)
 }

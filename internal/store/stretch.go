@@ -12,8 +12,8 @@ import (
 )
 
 // Stretch encodes one content as a substring of another content, with the bytes before and after
-// the substring. For example, an entry repeats most of the result of a task. The encoding is exact,
-// byte for byte, and does not depend on what the bytes mean.
+// the substring. It saves space if, for example, an entry repeats most of the result of a task.
+// Decoding restores every byte.
 type Stretch struct {
 	Before, After []byte
 	At, Length    int64
@@ -22,16 +22,15 @@ type Stretch struct {
 const (
 	// leastStretch is the minimum length of a substring, in bytes, that is worth encoding.
 	leastStretch = 64
-	// mostTries is the maximum number of values of a content for which a search is made. deepest is
-	// the maximum number of objects around such a value.
+	// mostTries is the maximum number of JSON values of a content that are searched for. The
+	// constant `deepest` is the maximum number of JSON objects in which such a value is nested.
 	mostTries = 8
 	deepest   = 3
 )
 
-// FindStretch searches the bytes said for a large JSON value of content. The value must occur there
-// unchanged. FindStretch returns content encoded with that value. The value is the whole content or
-// a member of one of its objects; the largest values are tried first. FindStretch returns false if
-// no value is found.
+// FindStretch looks for a large JSON value of a content in the bytes `said`, where the value must
+// occur unchanged. It returns the content encoded with the largest value that it finds, or false if
+// it finds none. The value is the whole content or a member of one of its objects.
 func FindStretch(content, said []byte) (Stretch, bool) {
 	values := valuesOf(content, 0, deepest)
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })
@@ -80,8 +79,8 @@ func valuesOf(content []byte, offset, depth int) []span {
 	return all
 }
 
-// Of decodes the content. The parameter said is the other content, which contains the substring. If
-// said is too short, Of returns an error.
+// Of decodes the content. The parameter `said` is the other content, which contains the substring.
+// Of returns an error if `said` is too short.
 func (s Stretch) Of(said []byte) ([]byte, error) {
 	if s.At < 0 || s.Length < 0 || s.At+s.Length > int64(len(said)) {
 		return nil, errors.New("a content names bytes that are not there")
@@ -93,6 +92,6 @@ func (s Stretch) Of(said []byte) ([]byte, error) {
 // entry.
 type ResultRest struct {
 	Task, Entry uuid.UUID
-	// Held is the number of bytes that are stored in the task's own row.
+	// Held is the number of bytes that are stored in the row of the task.
 	Held int64
 }

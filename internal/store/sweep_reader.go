@@ -17,8 +17,7 @@ type SweepReader interface {
 	// Orgs lists the orgs that have executions.
 	Orgs(ctx context.Context) ([]string, error)
 	// Prunable returns a page of executions with data whose retention period is over. It may leave
-	// out executions that only an expensive search would find; a later query returns them. It never
-	// returns an execution that must be kept.
+	// out executions that only an expensive search would find; a later query finds them.
 	Prunable(ctx context.Context, q PruneQuery) (Page[Prunable], error)
 	// Unused returns the number of the store's unused pages, and the size of a page in bytes. It
 	// returns 0 if the store cannot free unused pages.
@@ -31,7 +30,7 @@ type SweepReader interface {
 	DeadStreams(ctx context.Context) (bool, error)
 
 	// DueWebhooks returns enabled webhooks that have a due delivery, ordered by id. It returns at
-	// most limit webhooks, with ids greater than the parameter after.
+	// most `limit` webhooks whose ids are greater than `after`.
 	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
 	// Overdue returns at most limit enabled webhooks that have more than perdure.MaxUndelivered
 	// pending deliveries.
@@ -42,10 +41,10 @@ type SweepReader interface {
 
 // DueQuery is a query for [SweepReader].Due.
 type DueQuery struct {
-	// Since is a lower bound for Due.Ready: only a NotBefore that is later than Since counts.
+	// Since is a lower bound for Due.Ready: times up to Since are ignored.
 	Since perdure.Time
-	// Leases adds PickExpiredAgents and PickExpiredTasks to the result. Reading these two costs more
-	// with each worker and each queue that has claimed work. The cost of everything else is
+	// Leases adds PickExpiredAgents and PickExpiredTasks to the result. Their cost grows with the
+	// number of workers and queues that have claimed work. The cost of the rest of the query is
 	// constant.
 	Leases bool
 }
@@ -54,8 +53,8 @@ type DueQuery struct {
 // nevertheless find no work.
 type Due struct {
 	// At contains, for each kind of pick, the time at which the first candidate is due. A kind
-	// without candidates is left out. The time of PickAttempts does not include a grace period. At
-	// never contains PickEmbedded and PickPruned, because they do not depend on time.
+	// without candidates is left out. The time of PickAttempts does not include a grace period.
+	// PickEmbedded and PickPruned are never in the map, because they do not depend on time.
 	At map[PickKind]perdure.Time
 	// Ready is the earliest NotBefore of a PENDING execution or task that is later than
 	// DueQuery.Since. It is the zero time if there is none.

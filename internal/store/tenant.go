@@ -13,7 +13,7 @@ func ForOrg(ctx context.Context, org string) context.Context {
 	return context.WithValue(ctx, orgKey{}, org)
 }
 
-// OrgOf returns the org to which reads with this context are attributed; "" for the server process
+// OrgOf returns the org that [ForOrg] has set in the context. It returns "" for the server process
 // itself.
 func OrgOf(ctx context.Context) string {
 	org, _ := ctx.Value(orgKey{}).(string)

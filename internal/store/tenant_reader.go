@@ -10,8 +10,7 @@ import (
 type TenantReader interface {
 	// OrgByID returns an org by its id. Errors: not_found if there is none.
 	OrgByID(ctx context.Context, id string) (*perdure.Org, error)
-	// OrgList returns at most limit orgs whose ids are greater than the parameter after, ordered by
-	// id.
+	// OrgList returns at most `limit` orgs whose ids are greater than `after`, ordered by id.
 	OrgList(ctx context.Context, after string, limit int) ([]*perdure.Org, error)
 
 	// KeyByHash returns the API key whose secret has this hash. Errors: not_found if there is no
@@ -25,8 +24,8 @@ type TenantReader interface {
 	// SessionByCookie returns the session whose cookie has this hash, even if the session has
 	// expired. The cookie contains half of the session's secret. Errors: not_found if there is none.
 	SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error)
-	// Sessions lists sessions that have not expired, ordered by id; that is the order in which they
-	// began.
+	// Sessions lists sessions that have not expired, in the order in which they began, which is
+	// also the order of their ids.
 	Sessions(ctx context.Context, q SessionQuery) ([]*perdure.Session, error)
 	// ExpiredSessions reports whether a stored session has expired.
 	ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error)

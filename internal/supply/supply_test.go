@@ -92,8 +92,7 @@ func lockfileFaults(t *testing.T, text string) []string {
 		if !exact.MatchString(p.Version) {
 			wrong = append(wrong, name+" has no version")
 		}
-		// A package without a URL is not a fault: npm then downloads it from the configured
-		// registry.
+		// Without a URL, npm downloads the package from the configured registry.
 		if p.Resolved != "" || p.Link {
 			wrong = append(wrong, name+" comes from "+p.Resolved+", not from the registry")
 		}
@@ -180,7 +179,7 @@ func TestScriptsTakeNothingUnpinned(t *testing.T) {
 var (
 	unpinned = regexp.MustCompile(`\b(curl|wget|pip3?|pipx|gem|cargo|apt-key|yarn|pnpm|bun)\b|@latest|go (install|run) \S+@|go get\b|` +
 		`npm (ci|install|i|add|update|rebuild|exec)\b|npx (-y|--yes)\b|git clone\b|(docker|podman) pull\b|apt(-get)? install\b|apt-get\b.* install\b`)
-	// scriptless matches an installation by the lockfile that does not run install scripts of
+	// scriptless matches an installation from the lockfile that runs no install scripts of
 	// packages.
 	scriptless = regexp.MustCompile(`npm ci --ignore-scripts\b`)
 	// allowed are lines of scripts with unpinned downloads; SECURITY.md explains them.

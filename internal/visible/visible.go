@@ -1,4 +1,4 @@
-// Package visible writes out the characters of a text that could deceive its reader.
+// Package visible escapes the characters of a text that could deceive its reader.
 package visible
 
 import (
@@ -28,12 +28,13 @@ func Inline(text string) string {
 	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(text)
 }
 
-// Escaper applies Text to a text that arrives in pieces of whole characters. The zero value is ready.
+// Escaper escapes a text that arrives in pieces, as [Text] does. Each piece consists of whole
+// characters. The zero value is ready to use.
 type Escaper struct {
 	before rune // the last character that was not escaped
 }
 
-// Escape returns the next piece of the text, escaped like Text.
+// Escape returns the next piece of the text, escaped as by [Text].
 func (s *Escaper) Escape(text string) string {
 	if text == "" {
 		return ""
@@ -60,8 +61,8 @@ func (s *Escaper) Escape(text string) string {
 	return b.String()
 }
 
-// Printable reports whether a text consists of printable ASCII, line ends and tabs. This is the
-// most frequent case and quick to check.
+// Printable reports whether a text consists of printable ASCII, line ends and tabs. It is a quick
+// check for the most frequent case.
 func Printable(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
@@ -71,7 +72,7 @@ func Printable(text string) bool {
 	return true
 }
 
-// suspect reports whether a character may have to be written out.
+// suspect reports whether a character may have to be escaped.
 func suspect(r rune) bool { return r == utf8.RuneError || !plainRune(r) }
 
 func (s *Escaper) keeps(r rune) bool {
@@ -95,8 +96,8 @@ func plainRune(r rune) bool {
 // a word.
 func joiner(r rune) bool { return r == 0x200d || r == 0x200c }
 
-// joins reports whether a joiner may follow the character r. It may not follow a Latin letter,
-// because names and commands consist of these.
+// joins reports whether a joiner may follow the character r. After a Latin letter, a joiner could
+// hide in a name or a command, so it is escaped.
 func joins(r rune) bool { return r > 0x2ff && !joiner(r) }
 
 func escapeRune(b *strings.Builder, r rune) {

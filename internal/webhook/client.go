@@ -32,9 +32,9 @@ type Network struct {
 	Resolver *net.Resolver
 }
 
-// newClient returns the HTTP client for deliveries. It follows no redirect, because a redirect would
-// send an event to a place that the org has not named. It uses no proxy, because a proxy resolves the
-// name itself, and could then connect to a private address.
+// newClient returns the HTTP client for deliveries. It follows no redirect, because a redirect
+// would send the event to an address that the org has not configured. It uses no proxy, because a
+// proxy resolves the host name itself and could connect to a private address.
 func newClient(n Network) *http.Client {
 	d := &dial.Dialer{
 		Timeout: attemptTime, Resolver: n.Resolver, Policy: dial.Policy{AllowLoopback: n.AllowLoopback, AllowPrivate: n.AllowPrivate},
@@ -66,7 +66,6 @@ func (e *refusedError) Error() string {
 	return e.host + " is at a private or local address, which is not allowed here; the server's operator can allow it with --webhook-allow-private"
 }
 
-// post makes one attempt to send a delivery.
 func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdure.Delivery, b body, keys [][]byte, now perdure.Time) tenant.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()

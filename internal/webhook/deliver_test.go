@@ -135,8 +135,8 @@ func TestFailedAttemptsAreRepeated(t *testing.T) {
 	})
 }
 
-// TestRetryAfterIsRespected checks that an endpoint can ask with Retry-After for a longer pause
-// than the usual one, up to a day.
+// TestRetryAfterIsRespected checks that an endpoint can extend the pause before the next attempt
+// with the header Retry-After, up to a day.
 func TestRetryAfterIsRespected(t *testing.T) {
 	each(t, func(b *bench) {
 		header := ""

@@ -77,8 +77,8 @@ func TestALargeAnswerIsNotRead(t *testing.T) {
 }
 
 // TestAPrivateAddressIsRefused checks that names of private, loopback and link-local addresses are
-// refused when the connection is opened, even if they resolved to public addresses before. It also
-// checks the settings with which operators can allow such addresses.
+// refused when the connection is opened, even if the names resolved to public addresses before. It
+// also checks the settings with which operators can allow private addresses.
 func TestAPrivateAddressIsRefused(t *testing.T) {
 	const private, never = "can allow it with --webhook-allow-private", "webhooks are never sent"
 	for name, c := range map[string]struct {
@@ -128,7 +128,7 @@ func resolver(t *testing.T, address string) *net.Resolver {
 }
 
 // answerNames answers one DNS query over a stream. If the query is for an IPv4 address, the answer
-// contains ip.
+// contains the address `ip`.
 func answerNames(conn net.Conn, ip net.IP) {
 	defer conn.Close()
 	size := make([]byte, 2)

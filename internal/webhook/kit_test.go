@@ -142,7 +142,6 @@ func (b *bench) only(w *perdure.Webhook) *perdure.Delivery {
 	return all[0]
 }
 
-// request is a request that an endpoint has received.
 type request struct {
 	id, timestamp, signature string
 	header                   http.Header
@@ -217,8 +216,7 @@ func key(t testing.TB, secret string) []byte {
 	return raw
 }
 
-// Step sends all due deliveries, and returns when the requests have ended. It is for programs that
-// control the clock, such as tests.
+// Step sends all due deliveries, and returns when the requests have ended.
 func (s *Sender) Step(ctx context.Context) error {
 	if err := s.checkOverdue(ctx); err != nil {
 		return err

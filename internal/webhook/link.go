@@ -15,14 +15,13 @@ import (
 type body struct {
 	content []byte
 	// token is the secret token of the link in the content; "" if the content has no link. The
-	// token is not stored. If the endpoint's response contains the token, the response is stored
-	// without it.
+	// token is not stored. A response of the endpoint that contains the token is stored without the
+	// token.
 	token string
 }
 
 // minCutToken is the minimum length of an incomplete token that hide removes from the end of a
-// text. A text may end by chance with fewer characters of the token, and these are of no use to a
-// reader.
+// text. A shorter match is probably chance, and too short to reveal the token.
 const minCutToken = 4
 
 // hide removes the token from a text. It also removes a token that is cut off at the end of the
@@ -62,8 +61,8 @@ func (s *Sender) bodyOf(ctx context.Context, w *perdure.Webhook, d *perdure.Deli
 	return withLink(d.Payload, s.PublicURL, token), nil
 }
 
-// withLink returns the payload with the member link in its data. base is the public URL of the
-// server.
+// withLink returns the payload with a link to the question as the member "link" of its data. The
+// parameter `base` is the public URL of the server.
 func withLink(payload []byte, base *url.URL, token string) body {
 	at := base.JoinPath(perdure.LinkPath, token).String()
 	content := bytes.TrimSuffix(payload, []byte("}}"))

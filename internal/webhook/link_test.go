@@ -21,7 +21,7 @@ func (b *bench) bound(url string, key uuid.UUID) *perdure.Webhook {
 	return w
 }
 
-// ask starts a run, which asks a question.
+// ask starts a run that asks a question.
 func (b *bench) ask(change ...func(*perdure.NewQuestion)) uuid.UUID {
 	b.Helper()
 	id := b.start()
@@ -77,8 +77,9 @@ func linkIn(t *testing.T, r request) string {
 	return token
 }
 
-// TestABoundWebhookGetsALink checks that the delivery of a new question has a link with which the
-// webhook's API key answers. Each attempt has its own link, and no token is stored.
+// TestABoundWebhookGetsALink checks that the delivery of a new question has a link, and that an
+// answer given through the link is an answer of the webhook's API key. Each attempt has its own
+// link, and no token is stored.
 func TestABoundWebhookGetsALink(t *testing.T) {
 	each(t, func(b *bench) {
 		b.linksTo(t)
@@ -129,8 +130,8 @@ func TestABoundWebhookGetsALink(t *testing.T) {
 }
 
 // TestATokenThatIsCutOffIsNotStored checks an endpoint whose response contains the token just where
-// the stored part of the response ends. The beginning of the token is not stored, because it is
-// secret, too.
+// the stored part of the response ends. The stored part must not contain the beginning of the
+// token, which is secret, too.
 func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
 	each(t, func(b *bench) {
 		b.linksTo(t)
@@ -155,8 +156,8 @@ func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatEndsLikeATokenIsStored checks that a response keeps its last characters if they
-// equal the first few characters of the token by chance.
+// TestAnAnswerThatEndsLikeATokenIsStored checks that the last characters of a response are stored
+// although they equal the first few characters of the token.
 func TestAnAnswerThatEndsLikeATokenIsStored(t *testing.T) {
 	b := body{token: "kayak-and-more"}
 	for text, want := range map[string]string{"ok": "ok", "okay": "okay", "o" + "kaya": "o", "a kayak-and-more k": "a [token] k"} {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestALostOutcomeIsSentAgain checks a delivery whose server stopped before it recorded the
-// outcome. The delivery is sent again after the lease, with the same id, and the late outcome does
-// not count.
+// outcome. After the lease, the delivery must be sent again with the same id. The outcome of the
+// first attempt must not count if it is recorded later.
 func TestALostOutcomeIsSentAgain(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)

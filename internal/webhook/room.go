@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// room decides how many requests each webhook with due deliveries may begin now. A place is one
-// request that may run. The free places are given to the orgs in turn, and to the webhooks of an
-// org in turn. The result full reports whether some webhook gets no place.
+// room decides how many requests each webhook with due deliveries may begin now. It allows one
+// request at a time, to the orgs in turn, and to the webhooks of an org in turn. The result `full`
+// reports whether some webhook may begin no request.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,8 +58,8 @@ func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perd
 	return orgs, byOrg
 }
 
-// gifts counts the requests that a round allows to webhooks, in addition to the requests that
-// already run: per webhook, per org and in total.
+// gifts counts the new requests that a round allows: per webhook, per org and in total. The
+// requests that run already are not included.
 type gifts struct {
 	*Sender
 	webhooks map[uuid.UUID]int
@@ -67,9 +67,7 @@ type gifts struct {
 	total    int
 }
 
-// give allows one more request to a webhook, if the limits permit it (see perWebhook). A webhook
-// without a request gets its first one even if other webhooks of its org have used up the limit of
-// the org.
+// give allows one more request to a webhook, if the limits permit it (see perWebhook).
 func (g *gifts) give(w *perdure.Webhook) bool {
 	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
 	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {

@@ -45,8 +45,9 @@ type Store interface {
 
 // Observer is notified of the outcomes of deliveries.
 type Observer interface {
-	// Attempted reports the end of an attempt. outcome is "delivered", "failed" if there will be
-	// another attempt, or "dead". took is the duration of the attempt.
+	// Attempted reports the end of an attempt. The parameter `outcome` is "delivered", "failed"
+	// (there will be another attempt) or "dead". The parameter `took` is the duration of the
+	// attempt.
 	Attempted(outcome string, took time.Duration)
 	// Disabled reports that the server has disabled a webhook.
 	Disabled()
@@ -67,16 +68,15 @@ type Config struct {
 }
 
 const (
-	// perWebhook is the maximum number of concurrent requests to one webhook. If perOrg requests of
-	// its org or atOnce requests of the server already run, a webhook may begin a request only if
-	// no request to it runs. So an endpoint that does not respond delays only its own deliveries.
-	// Because of these first requests more than atOnce requests can run, but never more than twice
-	// atOnce.
+	// perWebhook is the maximum number of concurrent requests to one webhook. perOrg limits the
+	// requests of an org, and atOnce those of the server. But a webhook for which no request runs
+	// may always begin one, so that an endpoint that does not respond delays only its own
+	// deliveries. In all, never more than twice atOnce requests run.
 	perWebhook, perOrg, atOnce = 4, 32, 512
-	// tick is the interval at which due deliveries are looked for without a hint.
+	// tick is the interval at which the Sender looks for due deliveries, even without a hint.
 	tick = time.Second
-	// overdueEvery is the interval at which webhooks with too many waiting deliveries are looked
-	// for.
+	// overdueEvery is the interval at which the Sender looks for webhooks with too many waiting
+	// deliveries.
 	overdueEvery = 5 * time.Second
 	// duePage is the maximum number of webhooks with due deliveries that one round considers.
 	duePage = 500
@@ -88,7 +88,7 @@ const (
 type Sender struct {
 	Config
 	client *http.Client
-	// freed receives a value when a request has ended and the last round could not take all due
+	// freed receives a value when a request has ended, if the last round could not take all due
 	// deliveries.
 	freed   chan struct{}
 	running sync.WaitGroup
@@ -110,8 +110,7 @@ func New(c Config) *Sender {
 	return &Sender{Config: c, client: newClient(c.Network), freed: make(chan struct{}, 1), byOrg: map[string]int{}, byWebhook: map[uuid.UUID]int{}}
 }
 
-// Run sends deliveries until ctx ends. Then it waits for the running requests, for a short time at
-// most.
+// Run sends deliveries until ctx ends. Then it waits a short time for the running requests to end.
 func (s *Sender) Run(ctx context.Context) error {
 	hints, unsubscribe := s.Hints.Subscribe(notify.Deliveries)
 	defer unsubscribe()
@@ -147,7 +146,7 @@ func (s *Sender) failed(ctx context.Context, err error) {
 	}
 }
 
-// waitFor waits for the running requests to end. The parameter most is the maximum wait.
+// waitFor waits until the running requests have ended, for at most the time `most`.
 func (s *Sender) waitFor(most time.Duration) {
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
@@ -158,7 +157,8 @@ func (s *Sender) waitFor(most time.Duration) {
 }
 
 // round takes as many due deliveries as may be sent now, and starts their requests. The requests
-// use the context attempts. The result more reports whether another round should follow at once.
+// use the context `attempts`. The result `more` reports whether another round should follow at
+// once.
 func (s *Sender) round(ctx, attempts context.Context) (more bool, err error) {
 	due, err := s.Store.DueWebhooks(ctx, s.Store.Now(), s.after, duePage)
 	if err != nil {
@@ -207,8 +207,8 @@ func (s *Sender) enabled(ctx context.Context, all []*perdure.Webhook) (enabled [
 	return enabled
 }
 
-// leave is called at the end of a round. The parameter behind says whether the round could not take
-// all due deliveries. If so, the end of the next request starts another round.
+// leave is called at the end of a round. If `behind` is set, the round could not take all due
+// deliveries; then another round starts when the next request ends.
 func (s *Sender) leave(behind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

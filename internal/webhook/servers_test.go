@@ -27,7 +27,7 @@ func twoServers(t *testing.T) (benches []*bench) {
 }
 
 // TestAWebhookOfAnotherServerIsSeen checks that a server notices the change of a webhook that
-// another server has made. The change applies from the next event on, although the server has
+// another server has made. The change must apply from the next event on, although the server has
 // cached the org's webhooks.
 func TestAWebhookOfAnotherServerIsSeen(t *testing.T) {
 	benches := twoServers(t)

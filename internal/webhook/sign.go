@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// sign returns the value of the header webhook-signature of Standard Webhooks: one signature with
-// each key.
+// sign returns the value of the header webhook-signature (Standard Webhooks). It contains one
+// signature for each key.
 func sign(keys [][]byte, id string, timestamp int64, payload []byte) string {
 	all := make([]string, len(keys))
 	for i, key := range keys {

@@ -52,8 +52,8 @@ func (a *answer) take(e anthropic.MessageStreamEventUnion) error {
 	return nil
 }
 
-// count stores the token counts of an event. Each count is the total of the stream so far; a count
-// that the event omits is 0.
+// count stores the token counts of an event. An event contains the totals of the stream so far, or
+// 0 for a count that it omits.
 func (a *answer) count(input, output, cacheRead, cacheWrite int64) {
 	a.Usage.Input = max(a.Usage.Input, input)
 	a.Usage.Output = max(a.Usage.Output, output)

@@ -14,7 +14,7 @@ func setChoice(p *anthropic.MessageNewParams, req llm.Request) {
 		p.ToolChoice = toolChoice(req)
 	}
 	if req.Format != nil {
-		// The schema stays raw JSON. If it were decoded to a map, the order of its keys would be lost.
+		// The schema stays raw JSON, because decoding it to a map would lose the order of its keys.
 		format := map[string]any{"type": "json_schema", "schema": req.Format.Schema}
 		p.OutputConfig.Format = param.Override[anthropic.JSONOutputFormatParam](format)
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// conversation returns messages of alternating roles, as the API requires. It joins adjacent messages
-// of one role. A user message begins with its tool results, in the order of the calls.
+// conversation returns messages of alternating roles, as the API requires. To do this, it joins
+// adjacent messages of the same role. A user message begins with its tool results, in the order of
+// the calls.
 func conversation(req llm.Request, messages []perdure.Message) []anthropic.MessageParam {
 	c := converter{
 		model: llm.Model{Provider: Name, ID: req.Model},
@@ -71,8 +72,8 @@ func (c *converter) assistant(m perdure.Message) []anthropic.ContentBlockParamUn
 	return blocks
 }
 
-// thinking returns a thinking part exactly as it was received, because the provider checks its
-// signature.
+// thinking returns the content block for a thinking part. The content is unchanged, because the
+// provider checks its signature.
 func thinking(p perdure.Part) anthropic.ContentBlockParamUnion {
 	if p.Redacted {
 		return anthropic.NewRedactedThinkingBlock(p.ThinkingSignature)
@@ -97,8 +98,8 @@ func content(parts []perdure.Part) []anthropic.ContentBlockParamUnion {
 	return blocks
 }
 
-// orEmpty returns blocks, or a placeholder text if there are none. Without the placeholder, the user
-// message would be missing, and the conversation would end with the assistant.
+// orEmpty returns blocks, or a placeholder text if there are none. Without the placeholder, the
+// user message would be omitted, and the conversation would end with an assistant message.
 func orEmpty(blocks []anthropic.ContentBlockParamUnion) []anthropic.ContentBlockParamUnion {
 	if len(blocks) == 0 {
 		return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("(empty message)")}
@@ -124,9 +125,9 @@ func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockPara
 	return blocks
 }
 
-// resultID returns the id of the call to which the result r belongs, in the form that is sent. If the
-// conversation has no such call, resultID returns the id in r unchanged, so that the provider's error
-// names it.
+// resultID returns the id that the request contains for the call of the tool result r. If the
+// conversation has no such call, resultID returns the id in r, so that the provider's error message
+// contains it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// traits describe how the API differs between generations of models. Unknown models, such as those of
-// compatible servers, use the oldest form of the API.
+// traits describe how the API differs between generations of models. A request to an unknown model,
+// such as one of a compatible server, has the oldest form.
 type traits struct {
 	maxTokens  int64  // max_tokens, if the request sets no limit
 	noThinking bool   // the model cannot reason
@@ -78,8 +78,8 @@ var budgets = map[llm.Thinking]int64{
 const minBudget = 1024
 
 // setLimits sets max_tokens, reasoning and sampling. A reasoning budget is at most half of
-// max_tokens, but at least minBudget. The API requires that max_tokens exceeds the budget. If
-// max_tokens does not, setLimits adds the budget to max_tokens.
+// max_tokens, but at least minBudget. The API requires a max_tokens greater than the budget. A
+// smaller max_tokens is increased by the budget.
 func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	t := traitsOf(req.Model)
 	p.MaxTokens = t.maxTokens
@@ -106,10 +106,9 @@ func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 // leastTopP is the smallest top_p that the API accepts from a request with reasoning.
 const leastTopP = 0.95
 
-// setSampling sets temperature and top_p if the model accepts them. The parameter thinks says that
-// the request asks for reasoning: the model then accepts no temperature, and only a high top_p. The
-// parameter one says that the model accepts only one of the two; setSampling then sets the
-// temperature if the request has one.
+// setSampling sets temperature and top_p if the model accepts them. If `thinks` is set, the request
+// asks for reasoning, and the model accepts no temperature and only a high top_p. If `one` is set,
+// the model does not accept temperature and top_p together, and temperature is preferred.
 func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one bool) {
 	if req.Temperature != nil && !thinks {
 		p.Temperature = param.NewOpt(*req.Temperature)
@@ -155,7 +154,7 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 
 // mayThink reports whether a model with a reasoning budget may reason in this conversation. The API
 // requires that an assistant message with tool calls begins with the model's own reasoning. After a
-// change of the model or of the level, that reasoning is missing.
+// change of the model or of the reasoning level, earlier messages lack it.
 func mayThink(messages []anthropic.MessageParam) bool {
 	for i := 1; i < len(messages); i++ {
 		content := messages[i-1].Content

@@ -12,20 +12,21 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// maxPauses is the maximum number of requests that continue a paused answer in one call.
+// maxPauses is the maximum number of requests with which one model call continues a paused answer.
 const maxPauses = 5
 
-// pausedAnswer holds the parts of an answer that ended with pause_turn. The API continues such an
-// answer if the next request sends it back unchanged, including the blocks of the API's own tools.
+// pausedAnswer contains the content blocks of an answer that ended with pause_turn. The API
+// continues the answer if the next request contains these blocks unchanged, including those of the
+// API's own tools.
 type pausedAnswer struct {
 	blocks []json.RawMessage
 	usage  perdure.Usage // usage of the earlier requests
 	times  int
 }
 
-// continues reports whether the answer is paused and another request must continue it. If so, it stores
-// the answer's blocks. An answer with tool calls is not continued, because the agent must run the calls
-// first.
+// continues reports whether the answer is paused and another request must continue it. If so, it
+// stores the answer's content blocks. An answer with tool calls is not continued, because the agent
+// must run these calls first.
 func (p *pausedAnswer) continues(a *answer) bool {
 	if !a.Done || a.stop != anthropic.StopReasonPauseTurn || len(a.Calls.All()) > 0 || p.times == maxPauses {
 		return false
@@ -48,7 +49,8 @@ func (p *pausedAnswer) message() (anthropic.MessageParam, error) {
 	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
 }
 
-// again prepares the answer for the stream of the next request. It keeps the parts received so far.
+// again prepares the answer for the stream of the request that continues it. It keeps the parts
+// received so far.
 func (a *answer) again() {
 	a.Builder.Break()
 	a.open, a.echo = map[int64]*block{}, blockEcho{}
@@ -61,7 +63,8 @@ type blockEcho struct {
 	open  map[int64]*echoedBlock
 }
 
-// echoedBlock is one content block: its members, and the deltas of some members.
+// echoedBlock is one content block: its JSON members as received at the start of the block, and the
+// deltas that extend some of them.
 type echoedBlock struct {
 	members   map[string]json.RawMessage
 	added     map[string]*llm.GrowingText
@@ -108,7 +111,7 @@ func (b *echoedBlock) add(event anthropic.MessageStreamEventUnion) {
 	}
 }
 
-// more appends piece, the text of a delta, to the text collected for a member of the block.
+// more appends the text of a delta to the text of a member of the block.
 func (b *echoedBlock) more(member, piece string) {
 	if b.added[member] == nil {
 		b.added[member] = &llm.GrowingText{}

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// pausing returns a provider whose server answers each request with the next of the streams, and
-// repeats the last one.
+// pausing returns a provider whose server answers requests with the elements of `streams` in order,
+// and all further requests with the last element.
 func pausing(t *testing.T, streams ...[]string) (llm.Provider, *[]json.RawMessage) {
 	t.Helper()
 	var got []json.RawMessage // the messages of each request; requests are sequential
@@ -61,8 +61,8 @@ var pausedStream = []string{
 	`{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"output_tokens":5}}`, finish,
 }
 
-// TestAPausedTurnIsContinued checks that a second request contains the blocks of a paused answer
-// unchanged. The response joins the text of both streams and has the usage of both requests.
+// TestAPausedTurnIsContinued checks that a paused answer is sent back unchanged in a second
+// request. The response contains the text of both streams and the usage of both requests.
 func TestAPausedTurnIsContinued(t *testing.T) {
 	p, got := pausing(t, pausedStream, []string{
 		`{"type":"message_start","message":{"id":"msg_2","usage":{"input_tokens":7}}}`,
@@ -99,8 +99,8 @@ func TestAPausedTurnIsContinued(t *testing.T) {
 	}
 }
 
-// TestPausesAreBounded checks that an answer that always pauses is continued five times. The
-// response then has the stop reason StopTurnLimit and the usage of all six requests.
+// TestPausesAreBounded checks that an answer that pauses again and again is continued five times.
+// The response then has the stop reason StopTurnLimit and the usage of all six requests.
 func TestPausesAreBounded(t *testing.T) {
 	p, got := pausing(t, pausedStream)
 	resp, _ := llmtest.Ask(t, p, llm.Request{Model: model, Messages: []perdure.Message{perdure.UserText("hi")}})

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// Name is the name of the provider, as in the names of models.
+// Name is the name of this provider.
 const Name = "anthropic"
 
 // Config is the configuration of the provider.
@@ -25,8 +25,8 @@ type Config = llm.Config
 // Provider implements llm.Provider.
 type Provider struct{ *adapter.Provider }
 
-// New creates the provider. It reads no environment variables: a key that Endpoints does not name
-// is never sent.
+// New creates the provider. All API keys come from config.Endpoints; New itself reads no
+// environment variables.
 func New(config Config) *Provider {
 	return &Provider{adapter.New(adapter.API{
 		Name: Name, Abilities: []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat},
@@ -61,7 +61,7 @@ func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
 	return resp, nil
 }
 
-// options returns the options of the SDK. It sets all options that the SDK would otherwise take
+// options returns the options of the SDK. It sets every option that the SDK would otherwise read
 // from environment variables.
 func options(c *adapter.Call) []option.RequestOption {
 	opts := []option.RequestOption{

@@ -12,9 +12,9 @@ import (
 // imageBase64 is the API's maximum size of an image, in bytes of base64.
 const imageBase64 = 10 << 20
 
-// params creates the body of the request. It depends only on req, and the form of a message does not
-// depend on later messages. So consecutive requests begin with the same bytes, and the prompt cache
-// hits.
+// params creates the body of the request. The encoding of a message does not depend on later
+// messages, so consecutive requests begin with the same bytes. The provider's prompt cache needs
+// that.
 func params(req llm.Request) anthropic.MessageNewParams {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, ImageBase64: imageBase64, Takes: takes})
 	system, rest := llm.LeadingSystem(req)
@@ -43,8 +43,8 @@ func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
 	return anthropic.ToolUnionParam{OfTool: spec}
 }
 
-// schema passes the schema of the arguments on unchanged. The SDK's own type would change the order of
-// its keys.
+// schema passes the schema of the arguments on unchanged. The SDK's own type for schemas would
+// change the order of the keys.
 func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
 	if len(raw) == 0 {
 		return anthropic.ToolInputSchemaParam{}
@@ -53,8 +53,8 @@ func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
 }
 
 // setBreakpoints sets the positions up to which the provider caches the prompt. The first position
-// is the end of the system prompt, which all turns share. The second is the last block of the
-// conversation, because the next turn repeats everything up to this block.
+// is the end of the system prompt, which all turns share. The second position is the last block of
+// the conversation, because the request of the next turn repeats everything up to it.
 func setBreakpoints(p *anthropic.MessageNewParams) {
 	mark := anthropic.NewCacheControlEphemeralParam()
 	switch {

@@ -86,8 +86,8 @@ func TestRequest(t *testing.T) {
 }
 
 // TestSignaturesAreSentBackUnchanged checks that signed thinking, redacted thinking and a call are
-// sent back unchanged to the model that made them. Another model receives only the call, and
-// reasoning is off in that request.
+// sent back unchanged to the model that made them. A request to another model contains only the
+// call, and reasoning is off.
 func TestSignaturesAreSentBackUnchanged(t *testing.T) {
 	first := llmtest.Answer{
 		Thinking: "I must  look\n", Signature: "EqQB+/==", Redacted: "b64/+=",
@@ -208,7 +208,8 @@ func TestLimits(t *testing.T) {
 
 // TestInvalidConversationsAreNormalized checks the messages that are sent for a conversation with
 // blank texts, reasoning of another model, broken arguments and an empty error. The roles of the
-// sent messages alternate, the first and the last are the user's, and none has a blank text.
+// sent messages alternate. The first and the last message are user messages. No message has a blank
+// text.
 func TestInvalidConversationsAreNormalized(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, System: "  ", Messages: []perdure.Message{
 		{Role: perdure.RoleSystem, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("Rules.")}}},

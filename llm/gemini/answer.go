@@ -35,7 +35,7 @@ type receivedPart struct {
 	FunctionCall         *receivedCall
 }
 
-// receivedCall is a function call in a response. Args are the arguments as the JSON text that was
+// receivedCall is a function call in a response. Args is the JSON text of the arguments as
 // received, so that the order of keys and the form of numbers are kept.
 type receivedCall struct {
 	ID, Name markedText
@@ -85,8 +85,8 @@ func (a *answer) take(c *chunk) error {
 }
 
 // part adds a received part to the response. A part with a signature is not joined with other
-// parts: the next request sends the part and its signature back, and the signature covers exactly
-// this part.
+// parts, because the signature covers exactly this part, and both are sent back in the next
+// request.
 func (a *answer) part(p receivedPart) error {
 	signature, text := base64.StdEncoding.EncodeToString(p.ThoughtSignature), string(p.Text)
 	switch {
@@ -121,8 +121,8 @@ func (a *answer) call(f *receivedCall, signature string) error {
 	return nil
 }
 
-// count stores the greatest token counts of all chunks, because each chunk reports the totals so
-// far. Tokens read from the cache are not counted as input; reasoning tokens are counted as output.
+// count stores the token counts of a chunk, which are totals of the stream so far. Tokens read from
+// the cache are not counted as input; reasoning tokens are counted as output.
 func (a *answer) count(u tokenCounts) {
 	a.Usage.CacheRead = max(a.Usage.CacheRead, u.CachedContentTokenCount)
 	a.Usage.Input = max(a.Usage.Input, u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount)
@@ -144,8 +144,8 @@ func (a *answer) finish() (*llm.Response, error) {
 	return a.Finish(a.stopReason())
 }
 
-// failure returns the error for an answer that ended because of a fault of the model or the service.
-// The error is retryable.
+// failure returns the error for an answer that ended because the model or the service failed. The
+// error is retryable.
 func (a *answer) failure() *llm.Error {
 	switch a.reason {
 	case "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER", "CONTINUATION":

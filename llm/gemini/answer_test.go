@@ -71,8 +71,8 @@ func TestUnreadableStream(t *testing.T) {
 	_ = llmtest.WantError(t, err, llm.Network, true)
 }
 
-// TestFailuresOfGemini checks that the retry delay is read from the body of an error, and that a
-// wrong key, which Gemini reports with status 400, is an error of kind Auth.
+// TestFailuresOfGemini checks errors of the Gemini API: the retry delay is read from the body, and
+// a wrong key is an error of kind Auth, although its status is 400.
 func TestFailuresOfGemini(t *testing.T) {
 	ask := func(status int, body string) error {
 		p, _ := remote.Serve(t, llmtest.Answer{Status: status, Body: body})
@@ -91,8 +91,8 @@ func TestFailuresOfGemini(t *testing.T) {
 	_ = llmtest.WantError(t, err, llm.InvalidRequest, false)
 }
 
-// TestNullMembersAreSkipped checks that a call succeeds although members of its stream are null or
-// parts have an unknown kind.
+// TestNullMembersAreSkipped checks that a call succeeds although its stream contains members that
+// are null and parts of an unknown kind.
 func TestNullMembersAreSkipped(t *testing.T) {
 	resp, err := said(t,
 		`{"candidates":[null,{"content":null},{"content":{"parts":null}},{"content":{"parts":[null,{},{"executableCode":{"code":"1"}}]}}],"usageMetadata":null}`,

@@ -14,8 +14,8 @@ type functionCalling struct {
 	Allowed []string `json:"allowedFunctionNames,omitempty"`
 }
 
-// choice returns the tool choice of the request; nil lets the model choose. A strict tool needs another
-// mode than the default, which does not enforce schemas.
+// choice returns the tool choice of the request; nil lets the model choose. A strict tool needs a
+// tool choice, because the default mode does not enforce schemas.
 func choice(req llm.Request) *toolConfig {
 	if len(req.Tools) == 0 {
 		return nil

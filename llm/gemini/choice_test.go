@@ -64,8 +64,8 @@ func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	}
 }
 
-// TestAFormatBesideToolsIsRefused checks that a request with a text format and tools fails without
-// an HTTP request. It also checks that CheckRequest refuses a request with ParallelToolCalls.
+// TestAFormatBesideToolsIsRefused checks that a request with a text format and tools fails before
+// anything is sent, and that CheckRequest refuses a request with ParallelToolCalls.
 func TestAFormatBesideToolsIsRefused(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}, Usage: perdure.Usage{Output: 1}})
 	_, err := p.Stream(t.Context(), llm.Request{

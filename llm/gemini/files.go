@@ -14,8 +14,8 @@ type link struct {
 }
 
 // takes reports whether the API accepts the image or file in p. Every image is accepted. A file is
-// accepted if it is a PDF or text, or if it has a URL and an unknown type. A file id is not
-// accepted, because it belongs to another provider.
+// accepted if it is a PDF or text, or if it has a URL and an unknown type. A file that is given by
+// its id is not accepted, because the id belongs to another provider.
 func takes(p perdure.Part) bool {
 	mime, known := llm.MediaType(p)
 	switch {
@@ -38,8 +38,8 @@ func mediaPart(p perdure.Part) part {
 	return part{FileData: &link{MimeType: mime, URI: p.URL}}
 }
 
-// what returns "image" or "file", depending on the content of p. The word replaces a part that a
-// function result cannot contain.
+// what returns "image" or "file", depending on the content of p. The word replaces the part in a
+// function result, which cannot contain images or files.
 func what(p part) string {
 	switch {
 	case p.InlineData != nil && !strings.HasPrefix(p.InlineData.MimeType, "image/"):

@@ -46,8 +46,8 @@ const (
 	roleModel = "model"
 )
 
-// unsigned replaces the missing signature of a function call that another model made, as Google
-// documents. It is base64 like every signature.
+// unsigned is the value that Google documents as the signature of a function call that another
+// model made. It is encoded in base64, as every signature is.
 const unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
 func conversation(req llm.Request, messages []perdure.Message) []content {
@@ -104,8 +104,9 @@ func shown(in []perdure.Part) []part {
 	return parts
 }
 
-// assistant adds a message of the model. If the last message is also the model's, it extends that
-// message: the API accepts a function call only in a message that follows a user message.
+// assistant adds a message of the model. If the last message is a model's, too, the parts are added
+// to that message, because the API accepts a function call only in a message that follows a user
+// message.
 func (c *converter) assistant(m perdure.Message) {
 	parts := c.said(m)
 	if len(parts) == 0 {
@@ -148,8 +149,8 @@ func (c *converter) said(m perdure.Message) []part {
 	return parts
 }
 
-// call returns a function call. The parameter first reports whether p is the first of parallel
-// calls: the model signs only the first call, so only the first one needs a signature.
+// call returns a function call. The parameter `first` reports whether p is the first of parallel
+// calls. Only the first call needs a signature, because a model signs only that one.
 func (c *converter) call(p perdure.Part, signature string, first bool) part {
 	if signature == "" && first && c.family.wantsSignatures() {
 		signature = unsigned
@@ -161,8 +162,8 @@ func (c *converter) call(p perdure.Part, signature string, first bool) part {
 	}
 }
 
-// results adds one message with all results. Images, which a function result cannot hold, follow in a
-// separate message.
+// results adds one message with all tool results. Images follow in a separate message, because a
+// function result cannot contain them.
 func (c *converter) results(results []perdure.Part) {
 	var parts, images []part
 	for _, r := range results {

@@ -38,7 +38,7 @@ func number(s string) int {
 	return n
 }
 
-// wantsSignatures reports whether the model refuses a function call without a signature.
+// wantsSignatures reports whether models of the family refuse a function call without a signature.
 func (f family) wantsSignatures() bool { return f.version >= 30 }
 
 // budgets maps a reasoning level to the maximum number of reasoning tokens, for models whose
@@ -62,8 +62,8 @@ type thinkingConfig struct {
 	ThinkingLevel   string `json:"thinkingLevel,omitempty"`
 }
 
-// thinking returns the reasoning settings; nil for models that have none. If summary is true, it
-// requests summaries of the reasoning at any level.
+// thinking returns the reasoning settings; nil for models that have none. If `summary` is set,
+// summaries of the reasoning are requested at every level.
 func (f family) thinking(level llm.Thinking, summary bool) *thinkingConfig {
 	switch {
 	case level == "" && !summary:

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// Name is the name of the provider, as in the names of models.
+// Name is the name of this provider.
 const Name = "gemini"
 
 // Config is the configuration of the provider.
@@ -17,8 +17,8 @@ type Config = llm.Config
 // Provider implements llm.Provider.
 type Provider struct{ *adapter.Provider }
 
-// New creates the provider. It reads no environment variables: a key that Endpoints does not name
-// is never sent. The API cannot limit the number of parallel function calls.
+// New creates the provider. All API keys come from config.Endpoints; New itself reads no
+// environment variables.
 func New(config Config) *Provider {
 	return &Provider{adapter.New(adapter.API{
 		Name: Name, Abilities: []llm.Ability{llm.AbleToChooseTools, llm.AbleToFormat, llm.AbleToSayObject},

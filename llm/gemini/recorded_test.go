@@ -2,8 +2,8 @@ package gemini_test
 
 import "testing"
 
-// TestRecordedCalls checks that requests and results equal at least 900 recorded ones, which were
-// made with Google's SDK.
+// TestRecordedCalls repeats at least 900 calls that were recorded with Google's SDK. It compares
+// the requests and the results with the recorded ones.
 func TestRecordedCalls(t *testing.T) {
 	remote.Replay(t, "testdata/calls.jsonl.gz", 900, "contents", "systemInstruction", "tools", "toolConfig")
 }

@@ -34,9 +34,9 @@ type generationConfig struct {
 	ResponseSchema   json.RawMessage `json:"responseJsonSchema,omitempty"`
 }
 
-// params creates the body of the request. It depends only on req, and the form of a message does not
-// depend on later messages. So consecutive requests begin with the same bytes, and the prompt cache
-// hits. In arguments and schemas, the order of keys and the form of numbers are kept.
+// params creates the body of the request. The encoding of a message does not depend on later
+// messages, so consecutive requests begin with the same bytes. The provider's prompt cache needs
+// that. Arguments and schemas keep the order of keys and the form of numbers.
 func params(req llm.Request) ([]byte, error) {
 	if err := checkFormat(req); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func tools(specs []llm.ToolSpec) []function {
 	return all
 }
 
-// limits returns the token limit, and the settings of sampling, reasoning and text format.
+// limits returns the settings for the token limit, sampling, reasoning and the text format.
 func limits(req llm.Request) generationConfig {
 	c := generationConfig{
 		MaxOutputTokens: min(req.MaxTokens, 1<<30), Temperature: single(req.Temperature), TopP: single(req.TopP),

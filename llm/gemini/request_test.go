@@ -14,7 +14,7 @@ import (
 
 const (
 	model = "gemini-3-pro-preview"
-	// unsigned replaces the signature of a call that another model made.
+	// unsigned is sent as the signature of a call that another model made.
 	unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 )
 
@@ -117,8 +117,9 @@ func TestThinkingByFamily(t *testing.T) {
 	}
 }
 
-// TestSignaturesAreSentBackOnTheirParts checks that thought signatures are sent back on the same
-// parts to the model that made them. A request to another model has none of them.
+// TestSignaturesAreSentBackOnTheirParts checks that thought signatures are sent back to the model
+// that made them, each on the part on which it was received. A request to another model contains
+// none of the signatures.
 func TestSignaturesAreSentBackOnTheirParts(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Raw: []string{
 		`{"responseId":"r","candidates":[{"content":{"role":"model","parts":[{"text":"Hm.","thought":true,"thoughtSignature":"VEhJTks="}]}}]}`,

@@ -37,8 +37,8 @@ func newRequest(ctx context.Context, c *adapter.Call) (*http.Request, error) {
 	return req, nil
 }
 
-// address returns the URL that streams the answer of a model. It refuses a model name that would change
-// another part of the URL.
+// address returns the URL that streams the answer of a model. It refuses a model name that would
+// change other parts of the URL.
 func address(c *adapter.Call) (string, error) {
 	model := c.Model
 	base, err := url.Parse(c.To.BaseURL)
@@ -56,8 +56,8 @@ func address(c *adapter.Call) (string, error) {
 	return u.String(), nil
 }
 
-// send sends the request. If it fails, the returned events end with the error. Redirects are not
-// followed, because they would send the key to another host.
+// send sends the request. If sending fails, the returned events contain only the error. Redirects
+// are not followed, because they would send the key to another host.
 func send(client *http.Client, req *http.Request) *events {
 	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -129,11 +129,10 @@ func (e *events) Close() error {
 	return e.body.Close()
 }
 
-// maxErrorBody is the maximum number of bytes read from an error response.
 const maxErrorBody = 64 << 10
 
-// statusError returns the error that an error response reports, and closes the response. Gemini sends
-// the retry delay in the body, and answers a wrong key with status 400.
+// statusError returns the error that an error response reports, and closes the response. Two things
+// differ from other APIs: the body contains the retry delay, and a wrong key has the status 400.
 func statusError(resp *http.Response) *llm.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the body is enough
 	_ = resp.Body.Close()

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestModelNamesThatChangeTheURLAreRefused checks that a model's name that would change another
-// part of the URL is refused without an HTTP request.
+// TestModelNamesThatChangeTheURLAreRefused checks that model names which would change other parts
+// of the URL are refused before anything is sent.
 func TestModelNamesThatChangeTheURLAreRefused(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
 	for _, name := range []string{"", "a?b", "a&b", "..", "a/../b", "models/../b", "a%", "%zz"} {

@@ -17,19 +17,20 @@ type Answer struct {
 	Stop          perdure.StopReason // default: tool_use if there are tool calls, else end_turn
 	Usage         perdure.Usage      // Input does not include tokens of the cache
 
-	// Status, if set, is the HTTP status of a failure. Header and Body belong to that failure.
+	// Status, if set, makes the answer an error response with this HTTP status, and with Header and
+	// Body.
 	Status int
 	Header map[string]string
 	Body   string
 	// Event, if set, is an error event that is sent after the text.
 	Event string
-	// Cut ends the stream normally after the text, without a terminal event. Break resets the
-	// connection after the text.
+	// Cut ends the HTTP response normally after the text, without a terminal event. Break resets
+	// the connection after the text.
 	Cut, Break bool
 	// HangBefore stops sending before the text, and HangAfter after the text. The connection stays
 	// open.
 	HangBefore, HangAfter bool
-	// Raw, if set, replaces the stream by these data lines, unchanged.
+	// Raw, if set, contains the data lines that are sent instead of the stream, unchanged.
 	Raw []string
 	// Stream, if set, replaces the whole body of the stream.
 	Stream string

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// testBody checks that Body sends nothing, and that it returns the body that Stream sends, byte by byte
-// and without the key.
+// testBody checks that Body sends nothing, and that it returns the bytes of the body that Stream
+// sends, without the key.
 func testBody(t *testing.T, r Remote) {
 	warm := 0.5
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "call_1", Name: "read-file", Arguments: json.RawMessage(`{"path": "ä 😀"}`)}

@@ -32,8 +32,8 @@ func percentEncoded(text string) string {
 	return b.String()
 }
 
-// Tells returns the form of the key that the text contains; "" if it contains none. It searches for
-// base64 without its first and last characters, because these depend on adjacent bytes.
+// Tells returns the form of the key that the text contains; "" if it contains none. A base64 form
+// is searched without its first and last characters, because these depend on adjacent bytes.
 func Tells(text, key string) string {
 	for _, echo := range Echoes(key) {
 		inner := strings.TrimRight(echo, "=")
@@ -48,7 +48,7 @@ func Tells(text, key string) string {
 }
 
 // testEchoedKey uses a server that repeats a key, or a part of the key, in each of the forms of
-// Echoes. It checks that responses and errors do not show the key or the part.
+// Echoes. It checks that responses and errors contain neither the key nor the part.
 func testEchoedKey(t *testing.T, r Remote) {
 	for _, echo := range Echoes(Secret) {
 		said := "it was " + echo + " then"

@@ -13,12 +13,11 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Path is a random conversation for tests of providers. Its answers come from several models. Some
-// of its ids, names, arguments and texts are such that providers refuse them. It may have no user
-// message.
+// Path is a random conversation for tests of providers. Its answers come from several models.
+// Providers refuse some of its ids, names, arguments and texts. It may have no user message.
 //
-// The conversation follows the transcript rules, except that parts from oldParts may be inserted
-// into it. Earlier versions stored such parts without a check, and providers refuse them.
+// The conversation follows the transcript rules, except that it may contain parts from oldParts,
+// which earlier versions stored without a check.
 type Path struct {
 	Messages []perdure.Message
 
@@ -33,8 +32,8 @@ func (c *Path) signature(maker llm.Model) string {
 	return sealed(len(c.makers) - 1)
 }
 
-// sealed returns the base64 text of the signature with number n. The text has no padding, so
-// CheckSignatures finds it even inside other base64 text.
+// sealed returns the base64 text of the signature with number n. The text has no base64 padding, so
+// CheckSignatures finds it even inside a longer base64 text.
 func sealed(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "sealed-%05d", n))
 }
@@ -77,7 +76,7 @@ func (c *Path) draw() []perdure.Message {
 	return c.aged(messages)
 }
 
-// aged returns the messages with a part from oldParts inserted into about half of them.
+// aged inserts a part from oldParts into about half of the messages.
 func (c *Path) aged(messages []perdure.Message) []perdure.Message {
 	for i, m := range messages {
 		if !rapid.Bool().Draw(c.t, "old") {

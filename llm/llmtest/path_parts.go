@@ -33,8 +33,8 @@ func file(p perdure.Part) perdure.Part {
 	return p
 }
 
-// Media are images and files that clients send, with data, a URL or a file id. Some have types that
-// only some providers accept, or none.
+// Media are images and files that clients send, with data, a URL or a file id. Some of the types
+// are accepted by only some providers or by none.
 var Media = []perdure.Part{
 	picture,
 	{Type: perdure.PartImage, Data: picture.Data, MimeType: picture.MimeType, Detail: "low"},
@@ -71,8 +71,8 @@ var makers = []llm.Model{
 	{Provider: "scripted", ID: "x"},
 }
 
-// round returns a random answer of a random model, followed by a result message for each of its tool
-// calls, in random order.
+// round returns a random answer of a random model, followed by result messages for its tool calls,
+// in random order.
 func (c *Path) round() []perdure.Message {
 	maker := rapid.SampledFrom(makers).Draw(c.t, "maker")
 	m := message(perdure.RoleAssistant, []perdure.Part{})
@@ -130,8 +130,8 @@ func (c *Path) thinking(maker llm.Model) perdure.Part {
 // calledNames are tool names, valid and invalid, that models have used in tool calls.
 var calledNames = []string{"bash", "read-file", "functions.bash", "a b", "7zip", "é", "-", perdure.UnnamedTool, strings.Repeat("x", 200)}
 
-// call returns a random tool call of the model maker. Its id is a new id in Perdure's form, or an
-// id that also occurs in other messages, or an id that most providers refuse.
+// call returns a random tool call of the model maker. Its id is a new id in Perdure's form, an id
+// that occurs in other messages, or an id that most providers refuse.
 func (c *Path) call(maker llm.Model) perdure.Part {
 	c.ids++
 	id := rapid.SampledFrom([]string{

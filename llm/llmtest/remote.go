@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Secret is the API key in calls of fake servers.
+// Secret is the API key for fake servers.
 const Secret = "sk-secret-of-the-test"
 
 // Remote describes a provider that calls a server.
@@ -22,7 +22,8 @@ type Remote struct {
 	// BaseEnv and KeyEnv are the environment variables of the provider's base URL and API key. BasePath
 	// is the path at the end of its base URL.
 	BaseEnv, KeyEnv, BasePath string
-	// SentKey is the name of the header that contains the key, and SentValue the value of that header.
+	// SentKey is the name of the header that contains the key, and SentValue is the value of that
+	// header.
 	SentKey, SentValue string
 	New                func(*llm.Endpoints, *http.Client) llm.Provider
 }
@@ -168,8 +169,8 @@ func testStatuses(t *testing.T, r Remote) {
 	}
 }
 
-// testForeignBody checks that a response with status 400 is not retryable if its body is not in the
-// form of the API, such as the error page of a proxy.
+// testForeignBody checks that the error for a response with status 400 is not retryable, even if
+// the body is not an error of the API but, for example, the error page of a proxy.
 func testForeignBody(t *testing.T, r Remote) {
 	for _, body := range []string{"<html>Bad Request</html>", "", `{"error":"just text"}`, `{"error":{"code":1210,"message":"x"}}`} {
 		p, _ := r.Serve(t, Answer{Status: 400, Body: body})
@@ -207,8 +208,8 @@ func testErrorEvent(t *testing.T, r Remote) {
 	}
 }
 
-// testRepeatedKey checks that an error, and the errors that it wraps, do not contain the key of the
-// call. The provider, or a proxy before it, repeats the key in an error or a redirect.
+// testRepeatedKey checks that an error, and the errors that it wraps, do not contain the API key of
+// the call. The server repeats the key in an error response or a redirect.
 func testRepeatedKey(t *testing.T, r Remote) {
 	body := `{"type":"error","error":{"type":"some_error","message":"the reason: ` + Secret + ` is no good"}}`
 	answers := []Answer{{Text: []string{"half"}, Event: body}}

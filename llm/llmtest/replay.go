@@ -19,9 +19,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// recordedCall is a recorded call of a provider: its request, the HTTP request that it sent, the answer
-// of the server, and the provider's result. BaseURL is empty if the server belongs to the provider
-// itself.
+// recordedCall is a recorded call of a provider: its request, the HTTP request that it sent, the
+// answer of the server, and the provider's result. BaseURL is empty for the provider's default
+// server.
 type recordedCall struct {
 	BaseURL string
 	Request llm.Request
@@ -36,9 +36,9 @@ type recordedCall struct {
 	Error    *llm.Error
 }
 
-// recordedAnswer is a recorded answer of a server. Broken reports that the connection failed after
-// Body, or before any answer if Status is 0. Error is the transport's error if that error is an
-// *llm.Error, and otherwise nil.
+// recordedAnswer is a recorded answer of a server. If Broken is set, the connection failed: before
+// any answer if Status is 0, otherwise after Body. Error is the error of the transport; it is nil
+// if that error is not an *llm.Error.
 type recordedAnswer struct {
 	Status int
 	Header map[string]string
@@ -48,8 +48,8 @@ type recordedAnswer struct {
 }
 
 // Replay repeats the recorded calls in a file, and compares the requests and the results with the
-// recorded ones. It fails the test if the file has fewer than least calls. ordered lists the members of
-// a body in which the order of keys matters.
+// recorded ones. It fails the test if the file has fewer than `least` calls. The parameter
+// `ordered` lists the members of a body in which the order of keys is compared.
 func (r Remote) Replay(t *testing.T, file string, least int, ordered ...string) {
 	calls := recordedCalls(t, file)
 	if len(calls) < least {
@@ -111,8 +111,8 @@ func (c recordedCall) check(t *testing.T, r Remote, ordered []string) {
 	}
 }
 
-// checkSent compares the sent request with the recorded one. It compares the order of keys only in the
-// members where the model or its cache depends on it.
+// checkSent compares the sent request with the recorded one. It compares the order of keys only in
+// the members that `ordered` lists.
 func (c recordedCall) checkSent(t *testing.T, line *playback, ordered []string) {
 	t.Helper()
 	if got := line.method + " " + line.url; got != c.Sent.Method+" "+c.Sent.URL || line.times != 1 {
@@ -137,7 +137,7 @@ func (c recordedCall) checkSent(t *testing.T, line *playback, ordered []string) 
 	}
 }
 
-// decoded returns the value as decoded JSON, with exact numbers, for a comparison.
+// decoded returns the value as decoded JSON, with exact numbers.
 func decoded(t *testing.T, v any) any {
 	t.Helper()
 	raw, err := json.Marshal(v)

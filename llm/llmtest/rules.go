@@ -38,8 +38,8 @@ func (c *checker) want(ok bool, format string, args ...any) {
 	}
 }
 
-// call checks the id of a tool call. The id consists of letters, digits, "_" and "-", has at most limit
-// characters (0: no limit), and is unique.
+// call checks the id of a tool call. The id consists of letters, digits, "_" and "-", has at most
+// `limit` characters (0 means no limit), and is unique.
 func (c *checker) call(id string, limit int) {
 	form := id
 	if c.anyID {
@@ -55,7 +55,7 @@ func (c *checker) call(id string, limit int) {
 	c.ids[id] = true
 }
 
-// answered checks that each tool call before the results has exactly one result.
+// answered checks that each of the tool calls has exactly one result.
 func (c *checker) answered(calls, results []string) {
 	open := map[string]bool{}
 	for _, id := range calls {

@@ -34,7 +34,8 @@ func anthropicRules(c *checker, body obj) {
 	}
 }
 
-// thinksInRounds checks that a model with a reasoning budget has reasoning before its tool calls.
+// thinksInRounds checks that each message with tool calls begins with reasoning. The API requires
+// that of a model with a reasoning budget.
 func (c *checker) thinksInRounds(messages []obj) {
 	for i := 1; i < len(messages); i++ {
 		answer, blocks := list(messages[i-1]["content"]), list(messages[i]["content"])

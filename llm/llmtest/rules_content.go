@@ -44,7 +44,7 @@ func names(v any, member string) []string {
 // mostImage is the maximum size of an image in bytes, before base64.
 const mostImage = 20 << 20
 
-// image checks that the data of an image has the given MIME type, and at most mostBase64 bytes.
+// image checks that the data of an image has the given MIME type, and at most `mostBase64` bytes.
 func (c *checker) image(mime, data string, mostBase64 int) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	c.want(err == nil && !strings.ContainsAny(data, "\r\n"), "an image is not base64: %v", err)
@@ -84,7 +84,8 @@ func (c *checker) dataURL(url string) {
 	c.image(mime, data, 0)
 }
 
-// speaks checks that there is a user message, and that the last message is not the assistant's.
+// speaks checks that there is a user message, and that the last message is not an assistant
+// message.
 func (c *checker) speaks(roles []string) {
 	c.at = "roles"
 	c.want(slices.Contains(roles, "user"), "the user says nothing: %v", roles)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// compatibleRules are the rules of servers other than OpenAI's. They accept ids of any form.
+// compatibleRules are the rules of servers other than OpenAI's. They accept tool call ids of any
+// form.
 func compatibleRules(c *checker, body obj) {
 	c.anyID = true
 	openAIRules(c, body)
@@ -69,8 +70,8 @@ func (c *checker) arguments(call obj) {
 	c.want(strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)), "a call of %v with %q", call["name"], text)
 }
 
-// openAIContent checks the content of a message. It is a string, or a list of parts: text and image
-// are the API's names for the types of text parts and image parts.
+// openAIContent checks the content of a message. The content is a string or a list of parts. The
+// parameters `text` and `image` are the API's names for the types of text parts and image parts.
 func (c *checker) openAIContent(content any, text, image string) {
 	parts, isList := content.([]any)
 	if !isList {
@@ -197,7 +198,7 @@ func (r *responsesRun) reasoning(item obj) {
 	r.want(hasSummary && str(item["encrypted_content"]) != "", "reasoning is %v", item)
 }
 
-// settle checks the end of a series of calls and results.
+// settle checks a series of calls and results at its end.
 func (r *responsesRun) settle() {
 	r.answered(r.calls, r.results)
 	r.calls, r.results = nil, nil

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestTheCheckerRefusesWhatProvidersRefuse checks that Check accepts a valid request of each protocol.
-// It refuses requests that differ from it in one place, and conversations that do not end with the
-// user.
+// TestTheCheckerRefusesWhatProvidersRefuse checks that Check accepts a valid request of each
+// protocol. It must refuse requests that differ from the valid one in one place, and conversations
+// that do not end with a user message.
 func TestTheCheckerRefusesWhatProvidersRefuse(t *testing.T) {
 	for name, w := range map[string]struct {
 		wire    llmtest.Wire

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Wire is the protocol of a provider's API, from the view of the server.
+// Wire is the protocol of a provider's API, as a server implements it.
 type Wire struct {
-	// before, text, after and end return the data lines of an answer: those before the text, the text,
-	// those after it, and the terminal event.
+	// before, text, after and end return the data lines of the four sections of an answer: those
+	// before the text, the text, those after the text, and the terminal event.
 	before, text, after, end func(Answer) []any
 	named                    bool // whether events have names
 	done                     string
@@ -28,8 +28,8 @@ type Request struct {
 	Raw    []byte
 }
 
-// Server is a fake server that returns its answers in order, and repeats the last one. A request that
-// the real API would refuse fails the test.
+// Server is a fake server that returns its answers in order, and then the last answer again and
+// again. A request that the real API would refuse fails the test.
 type Server struct {
 	URL string
 
@@ -42,7 +42,7 @@ type Server struct {
 	gots []Request
 }
 
-// NewServer starts a server on a loopback address. It stops at the end of the test.
+// NewServer starts a server on a loopback address. The server is stopped at the end of the test.
 func NewServer(t testing.TB, wire Wire, answers ...Answer) *Server {
 	t.Helper()
 	s := &Server{t: t, wire: wire, answers: answers, closing: make(chan struct{})}
@@ -160,5 +160,5 @@ func (s *Server) raw(w io.Writer, name, data string) {
 
 type obj = map[string]any
 
-// verbatim is an event that is sent unchanged, because encoding it would remove white space.
+// verbatim is an event that is sent as it is. JSON encoding would remove white space.
 type verbatim string

@@ -27,8 +27,8 @@ func testHangAfter(t *testing.T, r Remote) {
 	}
 }
 
-// testDeadHandshake checks that a TLS handshake without an answer is a retryable timeout. The operating
-// system accepts the connection, and no server answers.
+// testDeadHandshake checks that a call ends with a retryable timeout if the server does not answer
+// the TLS handshake.
 func testDeadHandshake(t *testing.T, r Remote) {
 	l := listen(t)
 	p := r.At(t, "https://"+l.Addr().String(), llm.TransportConfig{ConnectTimeout: 50 * time.Millisecond})
@@ -56,8 +56,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// testDeadline checks that the deadline of the caller is returned as context.DeadlineExceeded, and not
-// as a timeout of the provider.
+// testDeadline checks that a call whose context reaches its deadline returns
+// context.DeadlineExceeded, and not a timeout of the provider.
 func testDeadline(t *testing.T, r Remote) {
 	p, _ := r.Serve(t, Answer{HangBefore: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

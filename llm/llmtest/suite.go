@@ -22,7 +22,7 @@ type Case struct {
 	// New creates a provider that returns the given answers, one per call. A provider without a server
 	// may ignore Status and Header.
 	New func(t *testing.T, answers ...Answer) llm.Provider
-	// Unsigned reports that the provider's thinking has no signature, even if the Answer has one.
+	// Unsigned reports that the provider ignores the signature of thinking in an Answer.
 	Unsigned bool
 	// NoCacheWrite reports that the provider does not count tokens written to its cache.
 	NoCacheWrite bool
@@ -265,7 +265,7 @@ func testTwoTurns(t *testing.T, c Case) {
 	}
 }
 
-// Answered returns the messages that follow a response in the next request: the response as a message
+// Answered returns the messages with which the next request continues: the response as a message
 // with new ids, and the given result for each of its tool calls.
 func Answered(resp *llm.Response, result string) []perdure.Message {
 	content := resp.Content

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Gemini is the protocol of the Gemini API. It sends the arguments in the Answer unchanged, as JSON.
+// Gemini is the protocol of the Gemini API. The arguments of calls in an Answer are sent as they
+// are, so they must be JSON.
 var Gemini = Wire{
 	rules: geminiRules,
 	before: func(a Answer) []any {

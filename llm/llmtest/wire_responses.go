@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// OpenAIResponses is the protocol of the Responses API. All items have the same id, as some servers
-// send them.
+// OpenAIResponses is the protocol of the Responses API. Some servers send the same id for all
+// items, and so does this one.
 var OpenAIResponses = Wire{
 	rules:  responsesRules,
 	named:  true,

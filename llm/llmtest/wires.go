@@ -68,7 +68,7 @@ func anthropicCalls(a Answer) []any {
 	return events
 }
 
-// details returns the object with the details of the output tokens; null if the count is unknown.
+// details returns the object with the details of the output tokens; nil if the count is unknown.
 func details(member string, count *int64) any {
 	if count == nil {
 		return nil

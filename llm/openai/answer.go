@@ -96,8 +96,8 @@ func (a *answer) delta(d delta) error {
 	return nil
 }
 
-// reasoningFieldNames are the names of the members in which servers stream reasoning. The signature of
-// the thinking part stores the name, so that the reasoning is sent back in the same member.
+// reasoningFieldNames are the names of the members in which servers stream reasoning. A thinking
+// part stores the name as its signature, so that the reasoning is sent back in the same member.
 var reasoningFieldNames = []string{"reasoning_content", "reasoning"}
 
 func isReasoningField(name string) bool {
@@ -111,7 +111,7 @@ func isReasoningField(name string) bool {
 
 func reasoningText(d delta) (field, text string) {
 	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
-		// A server of another protocol may use the member for a value that is not a string.
+		// Some servers use the member for a value that is not a string.
 		if err := json.Unmarshal(raw, &text); err == nil && text != "" {
 			return reasoningFieldNames[i], text
 		}
@@ -138,8 +138,8 @@ func (a *answer) count(u tokenCounts) {
 	}
 }
 
-// finish returns the response. A stream without a finish reason was interrupted, even if a gateway
-// closed it normally; finish then returns an error.
+// finish returns the response. It returns an error if the stream had no finish reason: the stream
+// was then interrupted, even if a gateway closed it normally.
 func (a *answer) finish() (*llm.Response, error) {
 	switch a.reason {
 	case "":

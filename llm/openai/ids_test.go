@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestIDsOfCompatibleServersGoBackVerbatim checks that a compatible server receives its own ids of tool
-// calls unchanged, unless it has used an id twice. Kimi's models, for instance, read the name of the
-// tool from the id.
+// TestIDsOfCompatibleServersGoBackVerbatim checks that the ids of tool calls that a compatible
+// server chose are sent back unchanged, unless the server used an id twice. Some models, such as
+// Kimi's, read the name of the tool from the id.
 func TestIDsOfCompatibleServersGoBackVerbatim(t *testing.T) {
 	first := llmtest.Answer{Calls: []llmtest.Call{
 		{ID: "functions.list:0", Name: "list", Arguments: `{"a":1}`}, {ID: "functions.list:1", Name: "list", Arguments: `{"a":2}`},

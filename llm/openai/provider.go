@@ -1,5 +1,4 @@
-// Package openai is a provider for the OpenAI Chat Completions API and for the many compatible
-// servers.
+// Package openai is a provider for the OpenAI Chat Completions API and for compatible servers.
 package openai
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// Name is the name of the provider, as in the names of models.
+// Name is the name of this provider.
 const Name = "openai"
 
 // Config is the configuration of the provider.
@@ -19,8 +18,8 @@ type Config = llm.Config
 // Provider implements llm.Provider.
 type Provider struct{ *adapter.Provider }
 
-// New creates the provider. It reads no environment variables: a key that Endpoints does not name
-// is never sent.
+// New creates the provider. All API keys come from config.Endpoints; New itself reads no
+// environment variables.
 func New(config Config) *Provider {
 	return &Provider{adapter.New(adapter.API{
 		Name: Name, Abilities: gpt.Abilities, Call: call,

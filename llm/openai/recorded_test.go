@@ -2,8 +2,8 @@ package openai_test
 
 import "testing"
 
-// TestRecordedCalls checks that requests and results equal at least 600 recorded ones, which were
-// made with OpenAI's SDK.
+// TestRecordedCalls repeats at least 600 calls that were recorded with OpenAI's SDK. It compares
+// the requests and the results with the recorded ones.
 func TestRecordedCalls(t *testing.T) {
 	remote.Replay(t, "testdata/calls.jsonl.gz", 600)
 }

@@ -71,9 +71,9 @@ type tool struct {
 	Function gpt.Function `json:"function"`
 }
 
-// params creates the body of the request. It depends only on req and the server, and the form of a
-// message does not depend on later messages. So consecutive requests begin with the same bytes, and the
-// prompt cache hits.
+// params creates the body of the request. The encoding of a message does not depend on later
+// messages, so consecutive requests begin with the same bytes. The provider's prompt cache needs
+// that.
 func params(req llm.Request, s server) request {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := request{
@@ -121,8 +121,8 @@ type converter struct {
 	out   []message
 }
 
-// user adds a user message. It sends a single text as a string, which every server accepts, and
-// anything else as a list of parts.
+// user adds a user message. A single text becomes a string, which every server accepts. Any other
+// content becomes a list of parts.
 func (c *converter) user(parts []perdure.Part) {
 	content := contentParts(parts)
 	switch {
@@ -169,8 +169,8 @@ func (c *converter) assistant(m perdure.Message) {
 	c.out = append(c.out, a)
 }
 
-// addReasoning adds the model's own reasoning to a message with tool calls, in the member in which it
-// was received. Servers that stream reasoning expect it there.
+// addReasoning adds the model's own reasoning to a message with tool calls, in the member in which
+// it was received, because servers expect it there.
 func (c *converter) addReasoning(a *message, m perdure.Message) {
 	for _, p := range m.Parts {
 		if p.Type != perdure.PartThinking || !llm.OwnThinking(m, p, c.model) || !isReasoningField(p.ThinkingSignature) {
@@ -187,8 +187,8 @@ func (c *converter) addReasoning(a *message, m perdure.Message) {
 	}
 }
 
-// results adds one tool message for each result. Images and files, which tool messages cannot have,
-// follow in a user message after the last result.
+// results adds one tool message for each result. Images and files follow in a user message, because
+// tool messages cannot contain them.
 func (c *converter) results(results []perdure.Part) {
 	var images []perdure.Part
 	for _, r := range results {

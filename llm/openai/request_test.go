@@ -85,8 +85,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestForeignReasoningIsDropped checks that a request has no reasoning of another model or
-// provider, and none whose signature does not name a reasoning field.
+// TestForeignReasoningIsDropped checks that a request contains no reasoning of another model or
+// provider, and no reasoning whose signature is not the name of a reasoning member.
 func TestForeignReasoningIsDropped(t *testing.T) {
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "own-1", Name: "f", RawArguments: `{}`}
 	thought := perdure.Part{Type: perdure.PartThinking, Thinking: "hm", ThinkingSignature: "reasoning"}

@@ -51,7 +51,7 @@ func setLimits(p *request, req llm.Request, s server) {
 	}
 }
 
-// setHints sets those of the request's hints that the server accepts.
+// setHints sets the hints (perdure.Hints) that the server accepts.
 func setHints(p *request, req llm.Request, s server) {
 	if gpt.Verbosity(req.Model) {
 		p.Verbosity = req.Verbosity

@@ -9,9 +9,9 @@ import (
 )
 
 // toolCalls assigns each fragment of a stream to the tool call to which it belongs. By the
-// specification, the first fragment of a call has index, id and name, and later fragments have only the
-// index. Some servers repeat id and name in every fragment, send every call with index 0, omit the
-// index, or leave the id empty.
+// specification, the first fragment of a call has index, id and name, and later fragments have only
+// the index. But some servers repeat id and name in every fragment, give every call the index 0,
+// omit the index, or leave the id empty.
 type toolCalls struct {
 	calls *llm.Calls
 	known []*entry
@@ -22,11 +22,11 @@ type entry struct {
 	call     *llm.Call
 	index    int64
 	hasIndex bool
-	// empty holds arguments that are only {} so far and were not emitted. Some servers send {} as a
-	// placeholder before the real arguments.
+	// empty is the text of the arguments while it is only {}. It is withheld, because some servers
+	// send {} as a placeholder before the real arguments.
 	empty string
 	// again is a fragment that repeated the name of the call after the call's arguments were
-	// complete. If more arguments follow, the fragment again was the beginning of another call.
+	// complete. If more arguments follow, that fragment was the beginning of another call.
 	again *fragment
 }
 
@@ -112,7 +112,7 @@ func (t *toolCalls) finish() error {
 	return t.calls.Finish()
 }
 
-// find returns the tool call that the fragment f continues; nil if f begins a new call.
+// find returns the tool call to which the fragment f belongs; nil if f begins a new call.
 func (t *toolCalls) find(f fragment) *entry {
 	for i := len(t.known) - 1; i >= 0; i-- {
 		e := t.known[i]
@@ -128,8 +128,8 @@ func (t *toolCalls) find(f fragment) *entry {
 }
 
 // fits reports whether the fragment f may belong to the call e. Fragments with different ids never
-// belong to the same call. If both f and e have an index, the indexes must be equal. Otherwise f
-// belongs to e if their ids are equal. If one of them has no id, f belongs to the newest call.
+// belong to the same call. If both have an index, the indexes must be equal. Otherwise the ids must
+// be equal or, if one of the ids is missing, e must be the newest call.
 func (e *entry) fits(f fragment, newest bool) bool {
 	bothIndexed := e.hasIndex && f.hasIndex
 	switch {
@@ -144,9 +144,9 @@ func (e *entry) fits(f fragment, newest bool) bool {
 }
 
 // endsBefore reports whether the fragment f begins another call, although fits reports that it may
-// belong to e. It returns true only if f has a name, and in two cases. In the first case, f and e
-// have different names. In the second case, e's arguments are complete, and f has arguments or an
-// id that e still lacks.
+// belong to e. Only a fragment with a name can do that. It begins another call if its name differs
+// from the name of e, or if the arguments of e are complete and f brings arguments, or an id that e
+// lacks.
 func (e *entry) endsBefore(f fragment) bool {
 	if f.name == "" {
 		return false

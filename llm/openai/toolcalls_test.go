@@ -46,8 +46,8 @@ func fragments(calls ...string) []string {
 	return deltas
 }
 
-// checkCalls compares the tool calls that the deltas contain with want. Each call has the form "id name
-// arguments".
+// checkCalls compares the tool calls in the response to a stream of these deltas with `want`. An
+// element of `want` has the form "id name arguments".
 func checkCalls(t *testing.T, want []string, deltas []string) {
 	t.Helper()
 	resp, err := ask(t, stream("tool_calls", deltas...)...)
@@ -195,8 +195,8 @@ func TestReasoningFields(t *testing.T) {
 	}
 }
 
-// TestEndings checks that a stream without a finish reason is a retryable error, even if it ends
-// with [DONE]. A stream with a finish reason but without [DONE] is a response.
+// TestEndings checks that a stream without a finish reason gives a retryable error, even if the
+// stream ends with [DONE]. A stream with a finish reason but without [DONE] is a response.
 func TestEndings(t *testing.T) {
 	half := `{"id":"c1","choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}`
 	for name, c := range map[string]struct {

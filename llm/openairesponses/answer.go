@@ -22,7 +22,8 @@ type event struct {
 	raw          []byte
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It stores the whole event, for error messages.
+// UnmarshalJSON implements json.Unmarshaler. It also stores the JSON of the whole event, for error
+// messages.
 func (e *event) UnmarshalJSON(raw []byte) error {
 	type members event
 	err := json.Unmarshal(raw, (*members)(e))
@@ -151,8 +152,8 @@ func (a *answer) arguments(e event, text string) error {
 	return a.Calls.Append(it.call, text)
 }
 
-// wholeArguments appends the rest of the arguments that no delta contained. whole is the complete text.
-// Some servers send the arguments only at the end of the call.
+// wholeArguments appends the arguments that no delta contained: some servers send arguments only at
+// the end of a call. The parameter `whole` is the complete text of the arguments.
 func (a *answer) wholeArguments(it *item, whole string) error {
 	if it == nil || it.call == nil {
 		return nil
@@ -160,8 +161,8 @@ func (a *answer) wholeArguments(it *item, whole string) error {
 	return a.Calls.Complete(it.call, whole)
 }
 
-// finish returns the response. A stream without its terminal event was interrupted; finish then
-// returns an error.
+// finish returns the response. It returns an error if the stream was interrupted before its
+// terminal event.
 func (a *answer) finish() (*llm.Response, error) {
 	if !a.Done {
 		return nil, a.Cut()
@@ -181,8 +182,8 @@ func (a *answer) stopReason() perdure.StopReason {
 	return perdure.StopEndTurn
 }
 
-// reasoningBlock is a reasoning item in the form in which it is stored: unchanged, but without its
-// encrypted content.
+// reasoningBlock is a reasoning item as it is stored: unchanged, except that its encrypted content
+// is left out.
 type reasoningBlock struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id,omitempty"`

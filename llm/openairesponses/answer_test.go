@@ -79,9 +79,9 @@ func TestItemsThatComeWhole(t *testing.T) {
 	}
 }
 
-// TestItemsWithPlaceholderIDsStaySeparate checks that a message and two calls stay separate items
-// in three cases: all items have the same id, no item has an id, or the id of an item differs
-// between events.
+// TestItemsWithPlaceholderIDsStaySeparate checks that a message and two calls remain separate items
+// although their ids are unreliable. In the three cases, all items have the same id, no item has an
+// id, or the id of an item differs between its events.
 func TestItemsWithPlaceholderIDsStaySeparate(t *testing.T) {
 	for name, id := range map[string]func(string) string{
 		"one for all":      func(string) string { return "__fake_id__" },

@@ -7,7 +7,6 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// takes reports whether the API accepts an image or a file. It accepts all.
 func takes(perdure.Part) bool { return true }
 
 // content is a part of a message or of the output of a tool call. For a file, exactly one of FileURL,

@@ -20,8 +20,8 @@ type receivedItem struct {
 	raw                   []byte
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It stores the whole item, which is later sent back
-// unchanged.
+// UnmarshalJSON implements json.Unmarshaler. It also stores the JSON of the whole item, which is
+// sent back unchanged later.
 func (i *receivedItem) UnmarshalJSON(raw []byte) error {
 	type members receivedItem
 	err := json.Unmarshal(raw, (*members)(i))
@@ -53,10 +53,9 @@ func (a *answer) start(index gpt.Count, out receivedItem) error {
 	return a.Calls.Append(call, string(out.Arguments))
 }
 
-// find returns the open item to which an event belongs; nil if there is none. It compares the
-// items' index in the output, which servers send correctly. It compares the id only if several
-// items have the same index. The id alone is not enough: some servers send the same id for all
-// items, or another id in each event.
+// find returns the open item to which an event belongs; nil if there is none. It compares the index
+// of the items in the output, and only if several items have the same index, also their ids. The id
+// alone is not reliable: some servers send the same id for all items, or another id in each event.
 func (a *answer) find(index gpt.Count, id gpt.Text) *item {
 	var found *item
 	for _, it := range a.items {

@@ -55,14 +55,13 @@ type converter struct {
 	model llm.Model
 	ids   map[string]string
 	out   []any
-	// reasonings contains the ids of the reasoning items that were already added. If several items
-	// have the same id, because a server sent it for all of them, only the first one is sent back
-	// with that id.
+	// reasonings contains the ids of the reasoning items that were already added. If a server gave
+	// several items the same id, only the first of them is sent back with that id.
 	reasonings map[string]bool
 }
 
-// user adds a user message. It sends a single text as a string, which every server accepts, and
-// anything else as a list of parts.
+// user adds a user message. A single text becomes a string, which every server accepts. Any other
+// content becomes a list of parts.
 func (c *converter) user(parts []perdure.Part) {
 	var all []content
 	for _, p := range parts {
@@ -85,8 +84,8 @@ func (c *converter) user(parts []perdure.Part) {
 	c.out = append(c.out, m)
 }
 
-// assistant adds an item for each part of an assistant message. It adds reasoning together with the
-// part after it, because the API refuses reasoning at the end.
+// assistant adds an item for each part of an assistant message. A reasoning item is added only
+// before the item of a later part, because the API refuses reasoning at the end.
 func (c *converter) assistant(m perdure.Message) {
 	var waiting []any
 	add := func(i any) {
@@ -107,8 +106,8 @@ func (c *converter) assistant(m perdure.Message) {
 	}
 }
 
-// said returns the item for a text of the model. The item's phase, commentary or final answer, is sent
-// only to the model that set it.
+// said returns the item for a text of the model. The item's phase (commentary or final answer) is
+// sent only to the model that set it.
 func (c *converter) said(m perdure.Message, p perdure.Part) any {
 	i := message{Role: "assistant", Content: p.Text}
 	if p.TextSignature != "" && m.Provider == c.model.Provider && m.Model == c.model.ID {
@@ -141,9 +140,9 @@ func (c *converter) results(results []perdure.Part) {
 	}
 }
 
-// resultID returns the id of the call to which the result r belongs, in the form that is sent. If the
-// conversation has no such call, resultID returns the id in r unchanged, so that the provider's error
-// names it.
+// resultID returns the id that the request contains for the call of the tool result r. If the
+// conversation has no such call, resultID returns the id in r, so that the provider's error message
+// contains it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id
@@ -151,8 +150,8 @@ func (c *converter) resultID(r perdure.Part) string {
 	return r.ToolCallID
 }
 
-// output returns the output of a tool call. It is a string, which every server accepts, unless the
-// result contains images or files.
+// output returns the output of a tool call. The output is a string, which every server accepts,
+// unless the result contains images or files.
 func output(r perdure.Part) any {
 	var texts []string
 	var list []content

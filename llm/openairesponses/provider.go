@@ -1,6 +1,6 @@
-// Package openairesponses is a provider for the OpenAI Responses API and for compatible servers. It
-// stores nothing at the provider: each call sends the whole conversation,
-// including the model's own reasoning in encrypted form.
+// Package openairesponses is a provider for the OpenAI Responses API and for compatible servers.
+// The server stores nothing: each call sends the whole conversation, including the model's own
+// reasoning in encrypted form.
 package openairesponses
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// Name is the name of the provider, as in the names of models.
+// Name is the name of this provider.
 const Name = "openai-responses"
 
 // Config is the configuration of the provider.
@@ -20,8 +20,8 @@ type Config = llm.Config
 // Provider implements llm.Provider.
 type Provider struct{ *adapter.Provider }
 
-// New creates the provider. It reads no environment variables: a key that Endpoints does not name
-// is never sent.
+// New creates the provider. All API keys come from config.Endpoints; New itself reads no
+// environment variables.
 func New(config Config) *Provider {
 	return &Provider{adapter.New(adapter.API{
 		Name: Name, Abilities: gpt.Abilities, Call: call,

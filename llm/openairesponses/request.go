@@ -44,9 +44,9 @@ type tool struct {
 	gpt.Function
 }
 
-// params creates the body of the request. It depends only on req, and the form of a message does not
-// depend on later messages. So consecutive requests begin with the same bytes, and the prompt cache
-// hits.
+// params creates the body of the request. The encoding of a message does not depend on later
+// messages, so consecutive requests begin with the same bytes. The provider's prompt cache needs
+// that.
 func params(req llm.Request) request {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := request{Model: req.Model, Input: conversation(req), Stream: true}
@@ -62,8 +62,8 @@ func params(req llm.Request) request {
 	return p
 }
 
-// toolOf returns the description of a tool. It sets strict to false unless the tool is strict, because
-// the API's default is true, and the API then refuses most schemas.
+// toolOf returns the description of a tool. For a tool that is not strict, it sets strict to false:
+// the API's default is true, and the API refuses most schemas then.
 func toolOf(t llm.ToolSpec) tool {
 	f := gpt.Function{Name: t.Name, Description: t.Description, Strict: t.Strict, Parameters: t.Schema}
 	if f.Strict == nil {
@@ -75,8 +75,8 @@ func toolOf(t llm.ToolSpec) tool {
 	return tool{Type: "function", Function: f}
 }
 
-// setLimits sets the token limit, the reasoning and the sampling. The API refuses sampling for models
-// that reason, and encrypted reasoning for models that do not reason.
+// setLimits sets the token limit, the reasoning and the sampling. The API refuses sampling
+// parameters for models that reason, and a request for encrypted reasoning for other models.
 func setLimits(p *request, req llm.Request) {
 	p.MaxOutputTokens = max(0, req.MaxTokens)
 	reasons, off := gpt.Reasoning(req.Model)
@@ -100,7 +100,7 @@ func setLimits(p *request, req llm.Request) {
 	}
 }
 
-// setHints sets those of the request's hints that the API accepts.
+// setHints sets the hints (perdure.Hints) that the API accepts.
 func setHints(p *request, req llm.Request) {
 	p.User, p.SafetyIdentifier, p.PromptCacheKey = req.User, req.SafetyIdentifier, req.PromptCacheKey
 	if gpt.Verbosity(req.Model) && req.Verbosity != "" {

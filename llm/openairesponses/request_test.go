@@ -96,8 +96,8 @@ func TestRequest(t *testing.T) {
 }
 
 // TestModelsThatDoNotReason checks that gpt-4o, which does not reason, receives the temperature,
-// but no reasoning level and no request for encrypted reasoning. gpt-5.1 with thinking off
-// receives the effort "none".
+// but no reasoning level and no request for encrypted reasoning. gpt-5.1 with thinking off receives
+// the reasoning effort "none".
 func TestModelsThatDoNotReason(t *testing.T) {
 	half := 0.5
 	body := sent(t, llm.Request{Model: "gpt-4o", Temperature: &half, Thinking: llm.ThinkingHigh, Messages: []perdure.Message{perdure.UserText("hi")}})
@@ -201,9 +201,9 @@ func TestRequestPrefixIsStable(t *testing.T) {
 	}
 }
 
-// TestRepeatedReasoningIDIsSentOnce checks that of two reasoning items with the same id, the
-// second is sent without its id. Some servers use one id for all items, but refuse a request that
-// repeats it.
+// TestRepeatedReasoningIDIsSentOnce checks that of two reasoning items with the same id, the second
+// is sent without its id. Some servers use one id for all items, but refuse a request that repeats
+// an id.
 func TestRepeatedReasoningIDIsSentOnce(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, Messages: []perdure.Message{
 		perdure.UserText("hi"),

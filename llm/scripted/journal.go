@@ -16,13 +16,13 @@ type Call struct {
 	Turn     int          `json:"turn"`
 	Messages int          `json:"messages"`
 	SHA256   string       `json:"sha256"`
-	// Previous is the hash that covers all but the last answer and the messages after it. It is "" in a
-	// conversation's first call.
+	// Previous is the hash of the system prompt, the tools and the messages before the last answer.
+	// It is "" in the first call of a conversation.
 	Previous string `json:"previous"`
 }
 
-// appendJournal appends the line about a call with a single write, so that workers may share the
-// file.
+// appendJournal appends the line about a call with a single write, so that several workers may use
+// the same file.
 func appendJournal(path string, req llm.Request, turn int) error {
 	prompt, err := llm.PromptOf(req)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// parse parses a script. An error names the line at fault.
+// parse parses a script. An error contains the number of the invalid line.
 func parse(text string) (*script, error) {
 	p := &parser{lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
 	for p.next() {
@@ -128,8 +128,8 @@ func (p *parser) add(s step) {
 	t.common = append(t.common, s)
 }
 
-// endTurn ends the current turn or summary. It returns an error if playing it could make an empty
-// answer: one without text, thinking, a call or a failure.
+// endTurn ends the current turn or summary. It returns an error if an answer could be empty, that
+// is, without text, thinking, a call and a failure.
 func (p *parser) endTurn() error {
 	t := p.current()
 	if t == nil {
@@ -183,8 +183,8 @@ func (p *parser) step() (step, error) {
 	return s, err
 }
 
-// block returns the operand of a word. If rest is <<MARK, the operand is the text up to the line with
-// the mark; otherwise it is rest.
+// block returns the operand of a line, whose text after the first word is `rest`. If `rest` is
+// <<MARK, the operand consists of the following lines up to the line MARK; otherwise it is `rest`.
 func (p *parser) block(rest string) (string, error) {
 	mark, isBlock := strings.CutPrefix(rest, "<<")
 	if !isBlock || mark == "" || strings.ContainsAny(mark, " \t") {
@@ -205,7 +205,8 @@ func (p *parser) block(rest string) (string, error) {
 	return "", fmt.Errorf("<<%s has no end", mark)
 }
 
-// call parses the name of a tool and its arguments, which are a block or JSON over several lines.
+// call parses the name of a tool and its arguments, which are a text between two marks (see block)
+// or JSON over several lines.
 func (p *parser) call() (name, arguments string, err error) {
 	name, rest := cut(p.rest)
 	if name == "" {

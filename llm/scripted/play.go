@@ -79,8 +79,8 @@ func (p *player) step(s step) error {
 	return nil
 }
 
-// joined returns the text of a step. If the previous step has the same word, a line break precedes the
-// text.
+// joined returns the text of a step. It begins with a line break if the previous step has the same
+// word, such as "text".
 func (p *player) joined(s step) string {
 	if p.before == s.word {
 		return "\n" + s.text
@@ -136,9 +136,8 @@ func (p *player) wait(d time.Duration) error {
 	}
 }
 
-// tokens returns the token counts that the script sets. If the script sets none, it estimates them:
-// a quarter of the bytes of the messages as input, and a quarter of the bytes of the answer as
-// output.
+// tokens returns the token counts that the script sets. If the script sets none, tokens estimates
+// them: one token for four bytes of the messages (input) and of the answer (output).
 func (p *player) tokens() perdure.Usage {
 	if p.usage != nil {
 		return *p.usage

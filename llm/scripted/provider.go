@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Name is the name of the provider, as in the names of models.
+// Name is the name of this provider.
 const Name = "scripted"
 
 // maxScript is the maximum size of a script in bytes.
@@ -31,7 +31,7 @@ type Config struct {
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
 
-// New creates the provider. The directory is opened at each call, so it need not exist yet.
+// New creates the provider. The directory need not exist yet.
 func New(config Config) *Provider {
 	if config.Dir == "" {
 		config.Dir = "."
@@ -42,8 +42,8 @@ func New(config Config) *Provider {
 // Name returns the name of the provider, "scripted".
 func (p *Provider) Name() string { return Name }
 
-// Abilities implements llm.Able. The provider declares all abilities, because the script determines the
-// answer.
+// Abilities implements llm.Able. The provider declares all abilities, because no request can change
+// the answer of a script.
 func (p *Provider) Abilities() []llm.Ability {
 	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
 }

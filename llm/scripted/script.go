@@ -17,7 +17,8 @@ type script struct {
 	summary *turn
 }
 
-// turn has common steps, which are always played, and alternatives, of which at most one is played.
+// turn is a turn of a script. Its common steps are always played; of its alternatives, at most one
+// is played.
 type turn struct {
 	line         int
 	common       []step
@@ -29,7 +30,7 @@ type alternative struct {
 	steps []step
 }
 
-// steps returns the steps to play. The parameter fresh is the text of the messages since the last
+// steps returns the steps to play. The parameter `fresh` is the text of the messages since the last
 // answer. The bool is false if no alternative fits that text.
 func (t turn) steps(fresh string) ([]step, bool) {
 	if len(t.alternatives) == 0 {

@@ -12,8 +12,9 @@ import (
 // answers in the summarized messages.
 var counted = regexp.MustCompile(`\((\d+) answers before\)\s*$`)
 
-// summarize returns the steps that write a summary of a conversation with n answers. The text ends with
-// the number n, so that a later request with this summary gets the turn that follows these answers.
+// summarize returns the steps that write a summary of a conversation with n answers. The summary
+// ends with the number n, so that a later request that begins with it gets the turn after these
+// answers.
 func (s *script) summarize(n int, fresh string) ([]step, bool) {
 	end := step{word: "text", text: fmt.Sprintf("(%d answers before)", n)}
 	if s.summary == nil {
@@ -26,8 +27,8 @@ func (s *script) summarize(n int, fresh string) ([]step, bool) {
 	return concat(steps, []step{end}), fits
 }
 
-// answers returns the number of turns that were played: the number of assistant messages. A summary
-// counts as the answers that it replaces.
+// answers returns the number of turns that were played. It is the number of assistant messages plus
+// the number of answers that a summary replaces.
 func answers(messages []perdure.Message) int {
 	n := 0
 	for _, m := range messages {

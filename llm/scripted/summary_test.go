@@ -18,9 +18,9 @@ func summaryOf(t *testing.T, p llm.Provider, path ...perdure.Message) perdure.Me
 	return perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction(resp.PlainText())}}}
 }
 
-// TestASummaryKeepsThePlaceInTheScript checks that a conversation that begins with a summary gets the
-// turn that follows the summarized turns, also after a second summary. The words "when" and "expect"
-// see the summary in the form that other models read.
+// TestASummaryKeepsThePlaceInTheScript checks that a conversation that begins with a summary gets
+// the turn after the summarized turns, also after a second summary. The words "when" and "expect"
+// search the text of the summary as other models read it.
 func TestASummaryKeepsThePlaceInTheScript(t *testing.T) {
 	for name, section := range map[string]string{"its own": "summary\n  text goal: x\n  usage in=9 out=3\n", "the default": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestASummaryKeepsThePlaceInTheScript(t *testing.T) {
 	}
 }
 
-// TestASummaryCanFail checks that the section "summary" can contain a failure. A script with an empty
-// section or with two of these sections is refused.
+// TestASummaryCanFail checks that the section "summary" can contain a failure. A script in which
+// this section is empty or occurs twice is refused.
 func TestASummaryCanFail(t *testing.T) {
 	req := request(perdure.UserText("hi"))
 	req.Purpose = llm.PurposeCompaction

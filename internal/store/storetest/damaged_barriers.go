@@ -12,17 +12,16 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// barrierText is the JSON of a barrier in the row of a compaction. It says which earlier entries
-// stay in the context and which are left out.
+// barrierText is the JSON of a compaction's barrier. The barrier says which earlier entries stay in
+// the context and which are left out.
 type barrierText struct {
 	Pinned  []uuid.UUID       `json:"pinned"`
 	LeftOut []perdure.LeftOut `json:"leftOut"`
 }
 
 // DamagedBarriers checks that an audit finds every kind of damage in the barrier of a compaction,
-// which describes what stays in the context. The audit must find nothing in an intact barrier, and
-// nothing in a row without one. The function execute must execute a statement in the database of
-// the store.
+// which says what stays in the context. The audit must report neither an intact barrier nor a row
+// without a barrier. The function `execute` must execute an SQL statement in the store's database.
 func DamagedBarriers(t *testing.T, s store.Store, execute func(query string)) {
 	tr := (&fixture{T: t, s: s, ctx: t.Context()}).tree()
 	chain := []uuid.UUID{tr.add(nil, perdure.EntryMessage)}

@@ -22,8 +22,8 @@ var deliveryTests = map[string]func(*fixture){
 	"old deliveries are deleted":                       deliveriesSwept,
 }
 
-// delivery stores a delivery of a webhook. It is due at milestone(due). The functions in edit may
-// change the delivery before it is stored.
+// delivery stores a delivery of a webhook. The delivery is due at milestone(due). The functions in
+// `edit` may change it before it is stored.
 func (f *fixture) delivery(w *perdure.Webhook, due int64, edit ...func(*perdure.Delivery)) *perdure.Delivery {
 	f.Helper()
 	d := newDelivery(w, due)

@@ -16,8 +16,8 @@ var dueTests = map[string]func(*fixture){
 	"one query tells which executions have moved": findsMoved,
 }
 
-// findsDue checks that Due returns, for each kind of pick, the earliest time at which such a pick
-// finds something. A pick must find something exactly when that time is reached.
+// findsDue checks that Due returns, for each kind of pick, the time at which the first candidate is
+// due. A pick of that kind must find the candidate at that time, but not before.
 func findsDue(f *fixture) {
 	all := []store.PickKind{
 		store.PickTimers, store.PickExpiredAgents, store.PickExpiredTasks, store.PickCancelOverdue,

@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// endedTask returns a task with the given status. The parameter size is the number of bytes of its
-// result.
+// endedTask returns a task with the given status. Its result has `size` bytes.
 func endedTask(execution uuid.UUID, n int, status perdure.TaskStatus, size int) *perdure.Task {
 	t := &perdure.Task{
 		ID: uuid.New(), ExecutionID: execution, Org: org, Kind: fmt.Sprint("k", n), Queue: "q", Status: status,
@@ -26,7 +25,6 @@ func endedTask(execution uuid.UUID, n int, status perdure.TaskStatus, size int) 
 	return t
 }
 
-// headOf returns the head of a task (perdure.EndedHead), as a page of ended tasks must contain it.
 func headOf(t *perdure.Task) perdure.EndedHead {
 	h := perdure.EndedHead{
 		ID: t.ID, Kind: t.Kind, Step: t.Step, Status: t.Status, Size: int64(len(t.Result)), InputSize: int64(len(t.Input)), Error: t.Error,
@@ -75,7 +73,7 @@ func endedInPages(f *fixture) {
 		}
 		f.equal(fmt.Sprint("the heads in pages of ", size), got, want)
 	}
-	// A page ends before it exceeds the given number of bytes, but has at least one head.
+	// The heads of a page have at most the given number of bytes, but a page has at least one head.
 	for bytes, heads := range map[int]int{0: 1, 20: 2, perdure.EndedInline: 2, perdure.EndedInline + 100: 8} {
 		page, err := f.s.Ended(f.ctx, id, 0, 100, bytes)
 		f.must(err)

@@ -14,18 +14,18 @@ type Fault int
 const (
 	// NoFault runs the command normally.
 	NoFault Fault = iota
-	// FailBefore writes nothing and returns unavailable, as if the process had ended before the
-	// commit.
+	// FailBefore writes nothing and returns an unavailable error, as if the process had ended
+	// before the commit.
 	FailBefore
-	// LoseAnswer runs the command and returns unavailable, as if the process had ended after the
-	// commit.
+	// LoseAnswer runs the command and returns an unavailable error, as if the process had ended
+	// after the commit.
 	LoseAnswer
-	// Twice runs the command two times and returns the second outcome, as if the first answer was
-	// lost and the caller had repeated the command.
+	// Twice runs the command two times and returns the second outcome, as if the caller had
+	// repeated the command because the answer of the first call was lost.
 	Twice
 )
 
-// Faults is a store in which chosen calls of Do fail: the function Plan chooses them.
+// Faults is a store in which calls of Do fail in the way that Plan says.
 type Faults struct {
 	store.Store
 	// Plan returns the fault of the nth call of Do; the first call has the number 1. Calls of Plan

@@ -19,7 +19,7 @@ var grantTests = map[string]func(*fixture){
 }
 
 // grant returns a new approval grant of an execution. The grant is not stored. The functions in
-// edit may change it before it is returned.
+// `edit` may change it before it is returned.
 func (f *fixture) grant(execution uuid.UUID, edit ...func(*perdure.ApprovalGrant)) *perdure.ApprovalGrant {
 	g := &perdure.ApprovalGrant{
 		ID: uuid.Must(uuid.NewV7()), Org: org, Scope: perdure.GrantRun, Match: perdure.GrantTool, ExecutionID: &execution, Subject: "bash",
@@ -148,8 +148,7 @@ func grantsExpire(f *fixture) {
 	page, err := f.s.Grants(f.ctx, store.GrantFilter{Org: org, Now: f.s.Now()})
 	f.must(err)
 	f.equal("the list", len(page.Items), 0)
-	// With this time as Now, no grant is expired, so the list contains all grants that are still
-	// stored.
+	// At this earlier time, the grants had not expired. So the list contains all stored grants.
 	before := store.GrantFilter{Org: org, Now: f.ago(2 * time.Hour)}
 	page, err = f.s.Grants(f.ctx, before)
 	f.must(err)

@@ -76,7 +76,7 @@ func picksExpiredTasks(f *fixture) {
 	id := f.start()
 	known := map[string]uuid.UUID{
 		"over": f.leasedTask(id, -time.Second),
-		// This task is on another queue, and therefore in another part of the index.
+		// This task is on another queue, so it is in another part of the index.
 		"long over": f.leasedTask(id, -time.Minute, func(t *perdure.Task) { t.Queue = "r" }),
 		"held":      f.leasedTask(id, time.Minute),
 		"pending":   f.leasedTask(id, -time.Hour, func(t *perdure.Task) { t.Status = perdure.TaskPending }),

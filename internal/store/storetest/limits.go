@@ -70,7 +70,6 @@ func claimTask(p *store.Pick) func(s *store.State) (*store.Changes, error) {
 	}
 }
 
-// end sets the status of the tasks.
 func (f *fixture) end(execution uuid.UUID, status perdure.TaskStatus, ids ...uuid.UUID) {
 	f.Helper()
 	f.do(store.Command{
@@ -106,8 +105,8 @@ func limitsKeys(f *fixture) {
 	f.equal("another org's claimed", answers, []any{theirs})
 }
 
-// limitsHideNobody checks that a task without a limit is claimed although 50 older tasks wait
-// because their concurrency key has reached its limit.
+// limitsHideNobody checks that a task without a limit is claimed although 50 older tasks cannot be
+// claimed, because their concurrency key has reached its limit.
 func limitsHideNobody(f *fixture) {
 	id := f.start()
 	for range 50 {
@@ -138,8 +137,8 @@ func limitsGiveBack(f *fixture) {
 	f.equal("an urgent one while it runs", names(known, f.claimTasks(9)), nil)
 	f.end(id, perdure.TaskCompleted, known["runs"])
 	f.equal("after its end", names(known, f.claimTasks(9)), []string{"urgent"})
-	// A retried task no longer counts for the limit of its key. It is again the first task of the
-	// key, so it can be claimed again.
+	// A task that will be retried does not count for the limit of its key. It is the first task of
+	// its key again, so it can be claimed.
 	f.end(id, perdure.TaskPending, known["urgent"])
 	f.equal("after it was put back", names(known, f.claimTasks(9)), []string{"urgent"})
 	f.end(id, perdure.TaskFailed, known["urgent"])
@@ -159,7 +158,7 @@ func limitsCancelled(f *fixture) {
 	f.end(id, perdure.TaskCancelled, second) // ends while it is the next task of the key
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
-	// A task that was cancelled while it waited for its key can be claimed after it was requested
+	// A task that was cancelled while it waited for its key can be claimed after it was created
 	// again.
 	f.end(id, perdure.TaskPending, fourth)
 	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})

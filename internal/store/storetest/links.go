@@ -53,7 +53,7 @@ func linksSwept(f *fixture) {
 	f.equal("the number of links that have not expired", len(left), 1)
 }
 
-// askFor stores a question and an API key that may answer it.
+// askFor stores a question, and an API key that may answer the question.
 func (f *fixture) askFor(x uuid.UUID, name string) (q *perdure.Question, key *perdure.APIKey) {
 	f.Helper()
 	q = f.question(x, name)
@@ -64,7 +64,8 @@ func (f *fixture) askFor(x uuid.UUID, name string) (q *perdure.Question, key *pe
 	return q, key
 }
 
-// link returns a link to a question, created n seconds after the first one. It is not stored.
+// link returns a link to a question. The link was created n seconds after the Unix epoch, and is
+// not stored.
 func (f *fixture) link(q *perdure.Question, key uuid.UUID, n int) *perdure.QuestionLink {
 	return &perdure.QuestionLink{
 		QuestionID: q.ID, KeyID: key, QuestionVersion: 1, CreatedAt: perdure.AtMilli(int64(1000 * n)), ExpiresAt: f.ago(-time.Hour), Org: org,

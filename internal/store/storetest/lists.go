@@ -27,7 +27,7 @@ var listTests = map[string]func(*fixture){
 	"a cursor that is none is refused":                 badCursors,
 }
 
-// pages reads a whole list in pages. The parameter size is the maximum number of items of a page.
+// pages reads a whole list in pages. A page has at most `size` items.
 func pages[T any](f *fixture, size int, read func(cursor string, limit int) (store.Page[T], error)) []T {
 	f.Helper()
 	var all []T
@@ -215,8 +215,7 @@ func tasksInOrder(f *fixture) {
 	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
 }
 
-// givesUp cancels some reads, each at a different moment. It checks that the store still reads and
-// writes after that.
+// givesUp cancels reads at different moments. It checks that the store can still read and write.
 func givesUp(f *fixture) {
 	id := f.start(func(x *perdure.Execution) { x.Input = jsonText(2 << 20) })
 	all := f.chain(id, 300)
@@ -278,10 +277,9 @@ func BoundedLists(t *testing.T, s store.Store) {
 	slices.Reverse(rare)
 	slices.Reverse(waiting)
 	for _, c := range []struct {
-		what   string
-		filter store.ExecutionFilter
-		want   []uuid.UUID
-		// least and most are the minimum and the maximum number of pages of the list.
+		what        string
+		filter      store.ExecutionFilter
+		want        []uuid.UUID
 		least, most int
 	}{
 		{"kind", store.ExecutionFilter{Kind: "rare"}, rare, 7, 8},

@@ -57,8 +57,8 @@ func (f *fixture) withhold(id uuid.UUID, contents ...[]byte) []perdure.BlobRef {
 	return refs
 }
 
-// stage stores the contents of withheld references and then makes them visible, as happens when a
-// LOCAL execution becomes REMOTE.
+// stage stores the contents of withheld references and then makes them visible, as when a LOCAL
+// execution becomes REMOTE.
 func (f *fixture) stage(id uuid.UUID, contents ...[]byte) {
 	f.Helper()
 	var all []store.Staged
@@ -190,7 +190,7 @@ func stagedContents(f *fixture) {
 		_, err := f.s.Blob(f.ctx, id, ref.ID)
 		f.wantCode(err, perdure.NotFound)
 	}
-	// An upload of the same content may start again from its beginning, as it does after a crash.
+	// An upload of the same content may start again from the beginning, as after a crash.
 	stage(store.Staged{ID: refs[1].ID, Content: large[:10]})
 	stage(store.Staged{ID: refs[1].ID, At: 10, Content: large[10:]})
 	f.equal("what is missing at last", missing(), 0)

@@ -90,7 +90,7 @@ func (l *blockLog) changes() *store.Changes {
 
 // logProperty writes random commits of events and chunks, and compares the log with a list of the
 // written records. Every page of the log must equal that list, whether blocks are open, closed or
-// superseded. The chunks of superseded blocks keep their offsets and lose their text.
+// superseded. Chunks of a superseded block must keep their offsets but have no text.
 func logProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		id := f.start()

@@ -55,7 +55,6 @@ func namedInAnyOrder(f *fixture) {
 		if f.Failed() {
 			f.Fatalf("with %s", name)
 		}
-		// The next block is closed much later, after more entries.
 		a.write(nil, content(perdure.Content{Parts: []perdure.Part{perdure.Text("later")}}))
 		var late perdure.BlockKey
 		a.write(func(s *store.State, l *blockLog) { late = a.block(l, s, perdure.EventToken, "hmm", ", a thought") })
@@ -72,8 +71,8 @@ func namedInAnyOrder(f *fixture) {
 }
 
 // namedProperty checks that all records are read unchanged, byte for byte, after an entry has
-// repeated the texts of blocks. The texts are arbitrary and are cut at arbitrary places. Their
-// blocks are written before or after the entry.
+// repeated the texts of blocks. The texts and the sizes of their chunks are random. The blocks are
+// written before or after the entry.
 func namedProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		a, silent := f.author(), f.author() // the second author gets no entry
@@ -240,7 +239,7 @@ func namedIsPruned(f *fixture) {
 }
 
 // eventSaysResult checks an event and an entry of one commit that contain the same text of a tool
-// result. The event must be read unchanged, and pruning the log must not change the entry.
+// result. The event must be read unchanged. The entry must not change when the log is pruned.
 func eventSaysResult(f *fixture) {
 	for _, size := range []int{1, 40, 3000, perdure.InlineLimit, store.MostSearched / 16} {
 		a := f.author()

@@ -18,8 +18,8 @@ var nonceTests = map[string]func(*fixture){
 	"records without a nonce have 0":                  noncesOfOld,
 }
 
-// nonces returns the stored nonces of the positions from 0 to one after the end of the log, and the
-// head of the log.
+// nonces returns the stored nonces by position, and the head of the log. The positions are those
+// from 0 to the one after the end of the log.
 func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	f.Helper()
 	head := f.head(id)
@@ -81,7 +81,7 @@ func noncePerTransaction(f *fixture) {
 }
 
 // nonceAfterRollback checks that a refused command and the command after it get different nonces.
-// The log must contain the nonce of the second command.
+// The log must contain the nonce of the command that succeeded.
 func nonceAfterRollback(f *fixture) {
 	id := f.start()
 	var seen []uint32
@@ -105,9 +105,9 @@ func nonceAfterRollback(f *fixture) {
 	f.equal("the nonces differ", len(slices.Compact(seen)), 2)
 }
 
-// noncesOfBlocks checks that the nonces of two blocks never change: when both are closed, when an
-// entry repeats the text of the first, and when the second is superseded. The chunks are written in
-// 200 transactions.
+// noncesOfBlocks checks that the nonces of two blocks do not change when both blocks are closed,
+// when an entry repeats the text of the first block, and when the second block is superseded. The
+// chunks are written in 200 transactions.
 func noncesOfBlocks(f *fixture) {
 	id := f.start()
 	blocks := map[perdure.BlockKey]*store.Block{}
@@ -173,8 +173,8 @@ func (f *fixture) appendEntry(id uuid.UUID, e perdure.Entry) {
 	})
 }
 
-// nonceOfPruned checks that the nonces of the last two positions remain after the log was pruned,
-// whether the last pruned record was an event or a chunk.
+// nonceOfPruned checks that the nonces of the last two positions of a log can be read after
+// pruning. The last pruned record is an event or a chunk.
 func nonceOfPruned(f *fixture) {
 	for _, piece := range []bool{false, true} {
 		id := f.start()
@@ -216,8 +216,8 @@ func noncesOfNone(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// noncesOfOld checks that records without a nonce, as an older version of the program has written
-// them, are read with the nonce 0.
+// noncesOfOld checks that records without a nonce, which an older version of the program wrote, are
+// read with the nonce 0.
 func noncesOfOld(f *fixture) {
 	id := f.start()
 	blocks := map[perdure.BlockKey]*store.Block{}

@@ -17,8 +17,8 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held makes the committer wait inside a decision on the execution, until release is called. All
-// commands that a test queues before it calls release are in one batch.
+// held makes the committer wait inside a decision on the execution until `release` is called. So
+// all commands that a test queues before that call are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -37,8 +37,8 @@ func (f *fixture) held(id uuid.UUID) (release func()) {
 	return sync.OnceFunc(func() { close(leave); wg.Wait() })
 }
 
-// queueing is a context that tells a test when a command is queued: its method Done calls the
-// function waits. Do calls Done only after it has queued the command.
+// queueing is a context that tells a test when a command is queued: its method Done calls the field
+// `waits`. The store's Do calls Done only after it has queued the command.
 type queueing struct {
 	context.Context
 	waits func()
@@ -50,7 +50,7 @@ func (q queueing) Done() <-chan struct{} {
 }
 
 // queue calls Do in a goroutine and returns when the command is queued. When Do returns, the
-// goroutine calls the function done with the error of Do.
+// goroutine passes the error of Do to the function `done`.
 func (f *fixture) queue(ctx context.Context, wg *sync.WaitGroup, c store.Command, done func(err error)) {
 	queued := make(chan struct{})
 	wg.Go(func() {

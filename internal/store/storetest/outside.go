@@ -132,7 +132,7 @@ func idempotencyExpires(f *fixture) {
 	f.equal("the key that lives, after others went", known(org, "lives"), &lives)
 }
 
-// unused returns the API key as a list contains it, with a use of zero.
+// unused returns an API key that was never used, as lists of keys contain it.
 func unused(k perdure.APIKey) *perdure.APIKey {
 	k.Use = &perdure.KeyUse{}
 	return &k

@@ -18,8 +18,8 @@ var pickTests = map[string]func(*fixture){
 	"what needs features is picked for workers with them":   picksByFeatures,
 }
 
-// picked runs a pick and returns the ids of the candidates, in order. If the pick chooses tasks,
-// they are ids of tasks, otherwise of executions.
+// picked runs a pick and returns the ids of the candidates, in order. The candidates are tasks or
+// executions, depending on the pick.
 func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	f.Helper()
 	var got []uuid.UUID

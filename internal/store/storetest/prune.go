@@ -70,8 +70,8 @@ func (f *fixture) prune(id uuid.UUID, p store.Prune) {
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &p} })
 }
 
-// drop deletes all rows that are marked for deletion, and returns the number of commands. The
-// parameter rows is the maximum number of rows that one command deletes.
+// drop deletes all rows that are marked for deletion, and returns the number of commands. One
+// command deletes at most `rows` rows.
 func (f *fixture) drop(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {
@@ -192,7 +192,6 @@ func logIsPruned(f *fixture) {
 	f.equal("the entries", len(entries.Items), 250)
 }
 
-// checkpoints writes the given checkpoints, one after the other.
 func (f *fixture) checkpoints(id uuid.UUID, states ...perdure.Checkpoint) {
 	f.Helper()
 	for _, c := range states {

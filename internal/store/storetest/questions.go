@@ -29,7 +29,7 @@ var questionTests = map[string]func(*fixture){
 }
 
 // question returns a new open question of an execution. The question is not stored. The functions
-// in edit may change it before it is returned.
+// in `edit` may change it before it is returned.
 func (f *fixture) question(execution uuid.UUID, key string, edit ...func(*perdure.Question)) *perdure.Question {
 	q := &perdure.Question{
 		ID: perdure.QuestionID(execution, key), ExecutionID: execution, Org: org, Key: key, Status: perdure.QuestionOpen, Version: 1, CreatedAt: milestone(1),
@@ -41,7 +41,7 @@ func (f *fixture) question(execution uuid.UUID, key string, edit ...func(*perdur
 	return q
 }
 
-// ask stores questions of an execution, and the number of the execution's open questions.
+// ask stores questions of an execution, and updates its number of open questions.
 func (f *fixture) ask(execution uuid.UUID, questions ...*perdure.Question) {
 	f.Helper()
 	f.do(store.Command{Lane: store.LaneCommits, Org: org, Execution: execution, Needs: func(*perdure.Execution) store.Needs { return store.Needs{OpenQuestions: true} }, Decide: func(s *store.State) (*store.Changes, error) {
@@ -95,7 +95,7 @@ func questionFields(f *fixture) {
 }
 
 // largeQuestionDetails checks that details over perdure.InlineLimit are stored in a blob. The blob
-// must stay when the question changes. No row of a list may contain the details.
+// must remain when the question changes. A listed question must not contain the details.
 func largeQuestionDetails(f *fixture) {
 	x, large := f.start(), jsonText(perdure.InlineLimit+1)
 	q := f.question(x, "large", func(q *perdure.Question) {
@@ -233,7 +233,7 @@ func questionsListed(f *fixture) {
 	f.equal("the list", keys, want)
 	_, err := f.s.Questions(f.ctx, org, store.QuestionFilter{Cursor: "no cursor"})
 	f.wantCode(err, perdure.InvalidArgument)
-	// A page is also limited by its size. The choices of a question count like its details.
+	// A page is also limited by its size in bytes, which includes the choices of the questions.
 	option := perdure.QuestionOption{Value: "v", Description: strings.Repeat("x", 60_000)}
 	large := f.start()
 	for i := range store.PageBytes/60_000 + 2 {

@@ -40,7 +40,8 @@ func (a *author) ended(result json.RawMessage, ref *perdure.BlobRef) uuid.UUID {
 	return t.ID
 }
 
-// entryOf writes an entry. Its key says that it was made from the result of the task.
+// entryOf writes an entry. The entry's key says that the entry was made from the result of the
+// task.
 func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	a.Helper()
 	id := uuid.New()
@@ -52,8 +53,8 @@ func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	return id
 }
 
-// rest returns where the result of a task is stored. It returns nil if the result does not refer to
-// an entry.
+// rest describes how the result of a task is stored. It returns nil if the stored result does not
+// refer to an entry.
 func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	a.Helper()
 	all, err := invariants.AuditorOf(a.s).AuditResults(a.ctx, a.id)
@@ -89,8 +90,8 @@ func (a *author) views(task uuid.UUID) map[string]*perdure.Task {
 	return all
 }
 
-// answer returns the result of a model call as JSON. The result contains the given content. The
-// test later makes an entry with that content from the result.
+// answer returns the result of a model call as JSON. The result contains the content of the entry
+// that a test makes from the result later.
 func answer(entry json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"content":`), entry, []byte(`,"providerResponseId":"msg_1","latencyMs":12}`))
 }
@@ -126,7 +127,7 @@ func resultInBlob(f *fixture) {
 	for name, task := range map[string]uuid.UUID{"in place": a.ended(result, nil), "uploaded": a.ended(nil, &uploaded)} {
 		before := a.views(task)
 		ref := *before["lazy"].ResultBlob
-		// The read begins before the entry is written, and continues after it.
+		// This read of the blob begins before the entry is written, and continues after it.
 		reader, err := f.s.Blob(f.ctx, a.id, ref.ID)
 		f.must(err)
 		first := make([]byte, 10)
@@ -178,7 +179,8 @@ func resultKept(f *fixture) {
 			f.Errorf("a result %s rests as %+v", name, rest)
 		}
 	}
-	// An entry with the same content has no effect if it was not made from the task.
+	// An entry that was not made from the task has no effect on the task's result, even with the
+	// same content.
 	task := a.ended(answer(message), nil)
 	a.write(nil, message)
 	if rest := a.rest(task); rest != nil {
@@ -206,8 +208,8 @@ func resultReplaced(f *fixture) {
 	}
 }
 
-// resultProperty checks that task results which share arbitrary texts with an entry are read
-// unchanged after the entry was written.
+// resultProperty checks that task results are read unchanged after an entry that repeats some of
+// their texts was written. The texts are random.
 func resultProperty(f *fixture) {
 	a := f.author()
 	rapid.Check(f, func(t *rapid.T) {

@@ -40,8 +40,8 @@ func policyComesBack(f *fixture) {
 	}
 }
 
-// retained creates an ended execution. The parameter own is the execution's own retention policy,
-// or nil. The parameter ended is how long ago the execution ended.
+// retained creates an ended execution. The parameter `own` is the execution's own retention policy,
+// or nil. The parameter `ended` is the time since the execution ended.
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{

@@ -49,7 +49,7 @@ func (f *fixture) insert(x *perdure.Execution) {
 	})
 }
 
-// sameExecution checks that a reader and a decision get the execution as it was written.
+// sameExecution checks that reads and decisions return the execution as it was written.
 func (f *fixture) sameExecution(want *perdure.Execution) {
 	f.Helper()
 	w := *want

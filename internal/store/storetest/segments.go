@@ -21,7 +21,7 @@ var segmentTests = map[string]func(*fixture){
 	"a tree with many branch points":                 manyBranches,
 }
 
-// tree is a model of the entries of an execution.
+// tree models the tree of an execution's entries.
 type tree struct {
 	*fixture
 	id      uuid.UUID
@@ -35,7 +35,7 @@ func (f *fixture) tree() *tree {
 	return &tree{fixture: f, id: f.start(), entries: map[uuid.UUID]perdure.Entry{}, covers: map[uuid.UUID]*perdure.CompactionRange{}}
 }
 
-// next returns a new entry below the parent. It is not stored yet.
+// next returns a new entry below the parent. The entry is not stored yet.
 func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	if parent != nil {
 		parent = ptr(*parent) // the caller may change its variable
@@ -50,9 +50,9 @@ func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	return e
 }
 
-// append stores entries with one command. If the store is a Faults, the command may run twice. If
-// heads is set, the command also loads the heads (perdure.EntryHead) of the parents, as the engine
-// does.
+// append stores entries with one command. If the store is a *Faults, the command may run twice. If
+// the parameter `heads` is set, the command also loads the heads (perdure.EntryHead) of the
+// parents, as the engine does.
 func (tr *tree) append(s store.Store, heads bool, entries ...perdure.Entry) error {
 	needs := store.Needs{}
 	for _, e := range entries {
@@ -81,7 +81,6 @@ func (tr *tree) append(s store.Store, heads bool, entries ...perdure.Entry) erro
 	return err
 }
 
-// add stores one entry, and returns its id.
 func (tr *tree) add(parent *uuid.UUID, t perdure.EntryType) uuid.UUID {
 	tr.Helper()
 	e := tr.next(parent, t)
@@ -89,7 +88,7 @@ func (tr *tree) add(parent *uuid.UUID, t perdure.EntryType) uuid.UUID {
 	return e.ID
 }
 
-// walk returns the path to an entry. It goes from parent to parent in the model.
+// walk returns the path to an entry, computed from the parents in the model.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; {
 		e := tr.entries[*at]
@@ -99,8 +98,8 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// treeProperty appends to random trees. Some commands fail, lose their answers or run twice. All
-// path queries are compared with walk.
+// treeProperty appends to random trees. Some commands fail, lose their answers or run twice. The
+// results of all path queries are compared with those of the method walk.
 func treeProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		tr := f.tree()
@@ -128,8 +127,8 @@ func treeProperty(f *fixture) {
 	})
 }
 
-// draw draws an entry. Its parent is mostly the newest entry, so that there are long parts without
-// branches. Otherwise the parent is a random entry.
+// draw draws an entry. Its parent is usually the newest entry, so that the tree has long stretches
+// without branches. Otherwise its parent is a random entry.
 func (tr *tree) draw(t *rapid.T) perdure.Entry {
 	if len(tr.all) == 0 {
 		return tr.next(nil, perdure.EntryMessage)
@@ -149,7 +148,8 @@ func (tr *tree) anyEntry(t *rapid.T) uuid.UUID {
 	return tr.all[rapid.IntRange(0, len(tr.all)-1).Draw(t, "entry")].ID
 }
 
-// compare compares a part of a path, its length, and a common ancestor with the model.
+// compare compares results of the store with the model: a part of a path, the length of the path,
+// and the common ancestor of two entries.
 func (tr *tree) compare(t *rapid.T) {
 	tr.Helper()
 	leaf, other := tr.anyEntry(t), tr.anyEntry(t)
@@ -274,8 +274,7 @@ func commonAncestors(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// manyBranches builds a path. At every entry of the path, it opens another branch before the path
-// continues.
+// manyBranches builds a path with another branch at every entry.
 func manyBranches(f *fixture) {
 	tr := f.tree()
 	at := tr.next(nil, perdure.EntryMessage)

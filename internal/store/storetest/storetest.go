@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// Run checks that a store fulfills the contract of [store.Store]. The function open must return an
-// empty store, which is closed at the end of the test. Each test has its own store, and checks the
-// invariants at its end.
+// Run checks that a store fulfills the contract of [store.Store]. Each subtest calls the function
+// `open`, which must return an empty store and arrange that it is closed after the subtest. At its
+// end, each subtest checks the invariants of the stored data.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	run(t, open, func(string) bool { return true })
 }
@@ -95,7 +95,7 @@ func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 }
 
 // start inserts a PENDING execution with its first event, and returns the execution's id. The
-// functions in edit may change the execution before it is inserted.
+// functions in `edit` may change the execution before it is inserted.
 func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
@@ -141,8 +141,8 @@ func (f *fixture) wantCode(err error, code perdure.Code) {
 	}
 }
 
-// equal fails the test if the values differ. A nil list or map equals an empty one. If want is nil,
-// got must be the zero value of its type.
+// equal fails the test if the values differ. A nil list or map equals an empty one. If `want` is
+// nil, `got` must be the zero value of its type.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	if want == nil {
@@ -184,6 +184,6 @@ func (l *logWriter) event(s *store.State, t perdure.EventType) *perdure.Record {
 
 func ptr[T any](v T) *T { return &v }
 
-// milestone returns the time that is ms milliseconds after a fixed moment. Every store stores such
-// times exactly.
+// milestone returns the time `ms` milliseconds after a fixed moment. Every store stores such times
+// exactly.
 func milestone(ms int64) perdure.Time { return perdure.AtMilli(1_700_000_000_000 + ms) }

@@ -65,7 +65,7 @@ func (f *fixture) seen(org, path, producer string) (stream *store.Stream, state 
 	return stream, state
 }
 
-// content returns the whole content of a stream, read a few bytes at a time.
+// content returns the whole content of a stream. It reads a few bytes at a time.
 func (f *fixture) content(id uuid.UUID) string {
 	f.Helper()
 	var all bytes.Buffer
@@ -246,8 +246,8 @@ func streamDeleted(f *fixture) {
 	f.equal("the new stream", f.content(fresh.ID), "new")
 }
 
-// dropStreams deletes the rows of deleted streams, and returns the number of commands. The
-// parameter rows is the maximum number of rows that one command deletes.
+// dropStreams deletes the rows of deleted streams, and returns the number of commands. One command
+// deletes at most `rows` rows.
 func (f *fixture) dropStreams(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {
@@ -282,8 +282,8 @@ func streamDropped(f *fixture) {
 	f.equal("the stream that is kept", f.content(kept.ID), "kept")
 }
 
-// streamCounted checks concurrent commands, each of which creates a stream if there are fewer than a
-// limit. Exactly that many streams must be created.
+// streamCounted runs concurrent commands. Each creates a stream if the number of streams is below a
+// limit. It checks that the number of created streams equals the limit.
 func streamCounted(f *fixture) {
 	const most = 5
 	f.stream("other", "p", appending("x"))

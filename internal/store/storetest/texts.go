@@ -12,9 +12,9 @@ import (
 )
 
 // Texts checks that a query finds the same executions whether their texts are indexed or not. The
-// store must examine at most 40 executions for each page. The function fill must index everything
-// that can be indexed; nothing else may index texts. Texts returns the ids of the executions that
-// it has created, oldest first.
+// store must examine at most 40 executions for each page. The function `fill` must index all texts
+// that can be indexed, and nothing else may index texts. Texts returns the ids of the executions
+// that it has created, oldest first.
 func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	var all []uuid.UUID
@@ -67,8 +67,8 @@ func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	return all
 }
 
-// Prune deletes executions like a sweep of a server. It first marks all of them, and then deletes
-// their rows.
+// Prune deletes executions like a sweep of a server. It first marks all of the executions as
+// deleted, and then deletes their rows.
 func Prune(t *testing.T, s store.Store, ids ...uuid.UUID) {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	for _, p := range []store.Prune{{Execution: true}, {Rows: 1000}} {

@@ -20,7 +20,7 @@ var webhookTests = map[string]func(*fixture){
 	"a webhook of another org does not exist for a caller": webhooksApart,
 }
 
-// webhook stores a new webhook. The functions in edit may change the webhook before it is stored.
+// webhook stores a new webhook. The functions in `edit` may change the webhook before it is stored.
 func (f *fixture) webhook(of string, edit ...func(*perdure.Webhook)) *perdure.Webhook {
 	f.Helper()
 	w := &perdure.Webhook{
@@ -81,7 +81,7 @@ func webhooksSeen(f *fixture) {
 	b.DeletedAt = ptr(milestone(3))
 	f.must(f.outside(org, store.Changes{Webhook: b}))
 	f.equal("none that is enabled", f.seenWebhooks(org, x), []uuid.UUID(nil))
-	// A refused command does not change the cache.
+	// A refused command does not change the store's cache of webhooks.
 	_, err := f.s.Do(f.ctx, store.Command{Lane: store.LaneCommits, Org: org, Decide: func(*store.State) (*store.Changes, error) {
 		bad := *a
 		bad.Enabled = true

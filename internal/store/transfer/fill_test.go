@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// said contains values for columns that do not accept every value: columns with a CHECK, and columns
-// by which rows refer to other rows.
+// said contains values for columns that do not accept every value: columns with a CHECK constraint,
+// and columns that refer to other rows.
 var said = map[string]any{
 	"persistence_mode": "LOCAL", "agent_execution.status": "WAITING", "task_execution.status": "RUNNING", "agent_signal.state": "taken", "api_key.role": "client", "question.status": "answered", "delivery.status": "dead", "approval_grant.scope": "run", "approval_grant.match_kind": "tool", "bulk_action.status": "running",
 	"agent_execution_id": id(1), "agent_execution.id": id(1), "agent_definition_id": id(2), "agent_definition.id": id(2),
@@ -21,7 +21,7 @@ var said = map[string]any{
 }
 
 // placed contains columns that may be NULL in the schema, although each row of a real store has a
-// value in them. If a row of the source has no value there, the target sets one.
+// value in them. If the source has NULL there, the target sets a value.
 var placed = map[string]bool{"agent_entry.segment": true, "agent_entry.depth": true}
 
 func id(n byte) []byte {
@@ -31,7 +31,8 @@ func id(n byte) []byte {
 }
 
 // filled returns the path of a store's file with two rows in every table of the schema. One row has
-// a value in every column. The other one has only the required columns, with empty values.
+// a value in every column. The other row has values only in the required columns, and these are
+// empty.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")

@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/schema"
 )
 
-// These limits apply to a batch of rows, which is one transaction. At most one batch is in memory.
+// A batch of rows is one transaction. It ends at the first of these limits. Only one batch is in
+// memory at a time.
 const (
 	batchRows  = 10_000
 	batchBytes = 4 << 20
@@ -26,7 +27,7 @@ type progress struct {
 	Key   []part `json:"key"`
 }
 
-// part is one value of a row's key. One of its fields is set.
+// part is one column of a row's key. Exactly one of its fields is set.
 type part struct {
 	Number *int64  `json:"n,omitempty"`
 	Text   *string `json:"t,omitempty"`
@@ -61,7 +62,7 @@ type batch struct {
 	bytes int64
 }
 
-// copyTable copies the rows of a table that the target does not have yet.
+// copyTable copies the rows of a table that were not copied before an interruption.
 func (c *copier) copyTable(ctx context.Context, t schema.Table) error {
 	var p progress
 	note, err := c.target.Progress(ctx, t.Name)
@@ -140,13 +141,13 @@ func size(row []any) (n int64) {
 	return n
 }
 
-// free contains the names of JSON columns in which older servers accepted any bytes. No query
-// searches these columns.
+// free contains the names of the JSON columns in which older servers accepted any bytes. Changing
+// their texts is safe, because no query searches these columns.
 var free = map[string]bool{"fields": true, "metadata": true, "error": true, "input_schema": true}
 
-// mend writes U+FFFD instead of each character that PostgreSQL cannot store, in the columns of the
-// map free. It returns the number of changed texts. If another column contains such a text, the
-// error names the table, the row and the column.
+// mend replaces each character that PostgreSQL cannot store by U+FFFD, in the columns of the map
+// `free`. It returns the number of changed texts. If another column contains such a text, the error
+// names the table, the row and the column.
 func mend(t schema.Table, row []any) (mended int64, err error) {
 	for i, v := range row {
 		s, ok := v.(string)
@@ -176,7 +177,7 @@ func unfit(t schema.Table, row []any, name string) error {
 }
 
 // compare reads a whole table of the source and of the target. It checks that the rows are equal,
-// apart from texts that mend has changed.
+// apart from the texts that the function mend has changed.
 func (c *copier) compare(ctx context.Context, there, here schema.Table) (Count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -13,8 +13,8 @@ type sum struct {
 	parts [4]uint64
 }
 
-// add adds a row to the set. The hash of a row includes the type and the length of each value, so
-// that the bytes of two different rows are never the same.
+// add adds a row to the set. The hashed bytes include the type and the length of each value, so
+// that two different rows never have the same bytes.
 func (s *sum) add(row []any) {
 	h := sha256.New()
 	for _, v := range row {

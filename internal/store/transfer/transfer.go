@@ -1,12 +1,11 @@
 // Package transfer copies a whole store from SQLite to PostgreSQL: every row of every table in the
 // schema.
 //
-// A copy can be interrupted at any moment, because of the order of its steps. First the target is
-// locked against servers. Rows are copied in batches. Each batch is a transaction that also stores
-// the progress of the table, so that the same command can continue from there. Then both sides are
-// read completely and compared. Then the source is marked as moved, which closes it to servers.
-// Finally the target is opened to servers. Servers can never use both stores. If the copy is
-// interrupted after the mark, the same command does the remaining steps.
+// A copy can be interrupted at any moment and continued with the same command. First the target is
+// locked against servers. Then rows are copied in batches. Each batch is a transaction that also
+// stores the progress of the table. Then both stores are read completely and compared. Then the
+// source is marked as moved, which closes it to servers. Last, the target is opened to servers. So
+// servers can never use both stores.
 package transfer
 
 import (
@@ -23,18 +22,18 @@ import (
 
 // Options configures a copy.
 type Options struct {
-	// From is the path of the SQLite file from which to copy, the source. No process may have it
-	// open.
+	// From is the path of the SQLite file from which to copy, the source. No other process may have
+	// this file open.
 	From string
-	// To is the URL of the database into which to copy, the target. It must exist and be empty.
-	// ToName is its name in messages, without a password.
+	// To is the URL of the database into which to copy, the target. The database must exist and be
+	// empty. ToName is its name in messages, without a password.
 	To, ToName string
-	// Keep leaves the source open to servers. The copy is then a separate store with another epoch,
-	// and its readers start from the beginning. Without Keep, the source is closed to servers, and
-	// readers of the copy continue at their cursors.
+	// Keep leaves the source open to servers. The copy then gets a new epoch, so cursors of the
+	// source are not valid in it. Without Keep, the source is closed to servers, and its cursors
+	// are valid in the copy.
 	Keep bool
-	// Prepare migrates the source before its rows are read. If it is nil, the copy opens and closes
-	// the source as a store, which migrates it.
+	// Prepare migrates the source before its rows are read. If Prepare is nil, Copy migrates the
+	// source: it opens the source as a store and closes it.
 	Prepare func(ctx context.Context) error
 	// Now is the current time, which is recorded as the time of the move.
 	Now perdure.Time
@@ -73,7 +72,7 @@ type Count struct {
 // Result is the result of a copy.
 type Result struct {
 	Tables []Count
-	// Already reports whether an earlier call had already finished the copy.
+	// Already reports whether an earlier call finished the copy.
 	Already bool
 	// Continued reports whether the call continued an interrupted copy.
 	Continued bool
@@ -85,9 +84,9 @@ type Result struct {
 //
 // The error is conflict if the source was moved to another target, if the target is not empty, or
 // if a server or another copy uses the target. It is unavailable if the source is in use or the
-// target cannot be reached. It is invalid_argument if PostgreSQL cannot store a text of the source.
-// (In some JSON columns, such a text is changed instead.) It is internal if source and target
-// differ after the copy.
+// target cannot be reached. It is invalid_argument if PostgreSQL cannot store a text of the source
+// (but in some JSON columns such a text is changed). It is internal if source and target differ
+// after the copy.
 func Copy(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Told == nil {
 		o.Told = func(Progress) {}
@@ -159,7 +158,8 @@ func (c *copier) run(ctx context.Context) (*Result, error) {
 	return &c.result, nil
 }
 
-// ordered returns the table t with the key by which the source orders its rows.
+// ordered returns the table t with the key of the same table in the source, so that the rows of
+// both tables are read in the same order.
 func ordered(t schema.Table, here []schema.Table) schema.Table {
 	for _, h := range here {
 		if h.Name == t.Name {
@@ -216,8 +216,8 @@ func (c *copier) sameTables(ctx context.Context) error {
 }
 
 // movedBefore handles a source that was moved, if the target has no unfinished copy. If the target
-// has the epoch of the source, the copy is done. Otherwise the store was moved to another target,
-// and the error is conflict.
+// has the epoch of the source, an earlier call has finished the copy. Otherwise the store was moved
+// to another target, and the error is conflict.
 func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done bool, err error) {
 	epoch, _, err := c.source.Identity(ctx)
 	if err != nil {
@@ -234,7 +234,7 @@ func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done boo
 }
 
 // state returns a text that identifies the state of the source. The text changes whenever a server
-// opens the source. state also returns the time at which the source was created.
+// opens the source. The result `madeAt` is the time at which the source was created.
 func (c *copier) state(ctx context.Context) (state string, madeAt int64, err error) {
 	epoch, madeAt, err := c.source.Identity(ctx)
 	if err != nil {

@@ -73,8 +73,8 @@ func epochOf(t *testing.T, path string) uint64 {
 	return s.Epoch()
 }
 
-// wantOpen opens the store in a database, as a server does, and returns the epoch of the store. If
-// it cannot be opened, wantOpen fails the test.
+// wantOpen opens the store in a database, as a server does, and returns its epoch. It fails the
+// test if the store cannot be opened.
 func wantOpen(t *testing.T, url string) uint64 {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: url})
@@ -121,8 +121,9 @@ func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 }
 
 // TestEveryColumnOfEveryTableIsCopied checks that a copy of rows with values in every column
-// succeeds, including its comparison. The target must have the epoch of the source, and new rows
-// must get the next numbers. The source must be closed, and a second call must do nothing.
+// succeeds, including its comparison. The target must have the epoch of the source, and its new
+// rows must get the next numbers. The source must be closed to servers, and a second call must do
+// nothing.
 func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -226,7 +227,7 @@ func TestAnInterruptedCopyGoesOn(t *testing.T) {
 }
 
 // TestASourceThatWentOnIsCopiedAnew checks that an interrupted copy starts from the beginning if a
-// server has opened the source meanwhile.
+// server opened the source after the interruption.
 func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	from, to := filled(t), target(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -254,8 +255,8 @@ func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 }
 
 // TestCrashBetweenClosingAndOpening checks the state after a crash between closing the source and
-// opening the target. Servers must be able to open neither of them. The same command must finish the
-// copy.
+// opening the target. Servers must not be able to open either of the stores. The same command must
+// finish the copy.
 func TestCrashBetweenClosingAndOpening(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)

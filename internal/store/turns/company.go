@@ -1,7 +1,7 @@
 package turns
 
 // Company tracks whether more than one org has asked for a place recently. Its zero value is ready
-// to use. The methods take the time as a number that grows, such as the number of a batch.
+// to use. A time is any number that grows, such as the number of a batch.
 type Company struct {
 	last, other ask // the latest ask, and the latest ask of an org other than last.org
 }
@@ -11,7 +11,7 @@ type ask struct {
 	at  int64
 }
 
-// lately is how long an ask counts as recent, in the unit of the times that the methods take.
+// lately is how long a request for a place counts as recent, in the unit of the methods' times.
 const lately = 1024
 
 // Asks records that an org asks for a place at the time `at`. The org "", which is the server

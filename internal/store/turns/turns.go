@@ -1,5 +1,4 @@
-// Package turns limits how many reads run at the same time, and divides these places fairly among
-// orgs. A place is, for example, a connection for reads.
+// Package turns limits how many reads run at the same time, and shares them fairly among orgs.
 package turns
 
 import (
@@ -10,9 +9,9 @@ import (
 
 // Turns limits how many reads run at the same time. Each read needs a place. If reads are waiting,
 // the orgs take turns in getting a place, and the reads of one org run in order. If there are
-// several places, one org never has all of them, so that a read of another org gets a place at once.
-// While other orgs are active, an org may have fewer places, because all orgs share the cores. The
-// reads of the server process itself have the org "" and may use all places.
+// several places, one org never has all of them, so that a read of another org gets a place at
+// once. The limit of an org is lower while other orgs are active, because they share the cores of
+// the machine. The reads of the server process itself have the org "" and may use all places.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
@@ -28,12 +27,12 @@ type Turns struct {
 // waiter is a read that waits for a place.
 type waiter struct{ granted chan struct{} }
 
-// minSpare is the minimum number of places that one org must leave free for other orgs. If there are
-// few places in all, it may leave fewer.
+// minSpare is the minimum number of places that one org leaves free for others. But an org may
+// always have one place.
 const minSpare = 2
 
-// New returns Turns with a number of places. The parameter beside is the maximum number of places
-// that one org may have while other orgs are active.
+// New returns Turns with a number of places. While other orgs are active, one org may have at most
+// `beside` places.
 func New(places, beside int) *Turns {
 	alone := max(1, places-max(minSpare, places/4))
 	return &Turns{free: places, alone: alone, beside: min(alone, max(1, beside)), held: map[string]int{}, waiting: map[string][]*waiter{}}
@@ -72,8 +71,7 @@ func (t *Turns) enter(org string) *waiter {
 	defer t.mu.Unlock()
 	t.takes++
 	t.company.Asks(org, t.takes)
-	// If a place is free for the org now, no waiting read could use it. So this read overtakes
-	// nobody.
+	// No waiting read could use a place that is free now, so this read overtakes nobody.
 	if len(t.waiting[org]) == 0 && t.room(org) {
 		t.give(org)
 		return nil
@@ -125,8 +123,8 @@ func (t *Turns) leave(org string) {
 	close(w.granted)
 }
 
-// unlist removes the waiter with the index i of an org. If it was the last one, the org is removed
-// from the order.
+// unlist removes the waiter at index i of an org. If the org has no more waiters, it is removed
+// from the field `order`.
 func (t *Turns) unlist(org string, i int) {
 	if t.waiting[org] = slices.Delete(t.waiting[org], i, i+1); len(t.waiting[org]) > 0 {
 		return

@@ -38,8 +38,8 @@ func (r *readers) leave(org string) {
 	synctest.Wait()
 }
 
-// TestAReadWaitsForOneOfAnotherOrg checks that at most one waiting read of another org is served
-// before a new read, however many of them are waiting.
+// TestAReadWaitsForOneOfAnotherOrg checks that a new read waits for at most one read of another
+// org, however many reads of that org are waiting.
 func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
@@ -61,8 +61,8 @@ func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	})
 }
 
-// last returns the org of the read that got its place last, and so has the only place. If no read
-// has got a place yet, it returns the parameter first.
+// last returns the last org in `went`, the list of the reads that have got a place. If the list is
+// empty, it returns the parameter `first`.
 func last(went []string, first string) string {
 	if len(went) == 0 {
 		return first
@@ -104,8 +104,8 @@ func TestTheProcessHasAllPlaces(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesIsNotServed checks that a read whose context has ended gets no place, and that a
-// place that it got at the same moment is released.
+// TestWhoLeavesIsNotServed checks that a read whose context has ended gets no place. If it got a
+// place at the same moment, the place must be released.
 func TestWhoLeavesIsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
@@ -132,8 +132,8 @@ func TestWhoLeavesIsNotServed(t *testing.T) {
 	})
 }
 
-// TestCompanyTakesPlaces checks that an org has fewer places while another org is active. After
-// that, it has its usual number of places again.
+// TestCompanyTakesPlaces checks that an org has fewer places while another org is active. When the
+// other org is no longer active, the first org must have its usual number of places again.
 func TestCompanyTakesPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(16, 2), t: t}

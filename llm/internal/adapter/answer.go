@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Answer assembles the response to a call. The type that reads an API's events embeds it.
+// Answer assembles the response to a call. Each provider's type for its answers embeds it.
 type Answer struct {
 	Builder *llm.Builder
 	Calls   *llm.Calls
@@ -33,9 +33,9 @@ type Events[E any] interface {
 	Close() error
 }
 
-// Read passes each event to the function take, until the terminal event (a.Done) or the end of the
-// stream. It then closes the stream. Errors: an error of take, unchanged; the error of ctx if ctx
-// has ended; an *llm.Error if the stream failed.
+// Read passes each event to the function `take`, until `take` sets a.Done at the terminal event, or
+// the stream ends. Then it closes the stream. Errors: an error of `take`, unchanged; the error of
+// ctx if ctx has ended; an *llm.Error if the stream failed.
 func Read[E any](ctx context.Context, a *Answer, events Events[E], take func(E) error) error {
 	defer func() { _ = events.Close() }() // an error here loses no event
 	for !a.Done && events.Next() {

@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Body implements llm.Bodied. It makes the call with a transport that records the request and sends
-// nothing.
+// Body implements llm.Bodied. It makes the call with a transport that only records the request.
 func (p *Provider) Body(ctx context.Context, req llm.Request) ([]byte, error) {
 	endpoint, err := p.config.Endpoints.Resolve(p.api.Name, "", "")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// maxEvent is the maximum number of bytes in the data of an event, and in a line.
+// maxEvent is the maximum size in bytes of a line, and of the data of an event.
 const maxEvent = 32 << 20
 
-// Post sends the JSON body of a call and returns the events of the response. If it fails, the returned
-// events end with the error. decode decodes the data of an event; it returns io.EOF at the end of the
-// stream, and an *EventError for an error event. Redirects are not followed, because they would send
-// the key to another host.
+// Post sends the JSON body of a call and returns the events of the response. If sending fails, the
+// returned events contain only the error. The function `decode` decodes the data of an event. It
+// returns io.EOF for the event that ends the stream, and an *EventError for an error event.
+// Redirects are not followed, because they would send the key to another host.
 func Post[E any](ctx context.Context, c *Call, url string, header http.Header, body []byte, decode func([]byte) (E, error)) *Stream[E] {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *Call) Unusable(err error) *llm.Error {
 	return &llm.Error{Kind: llm.InvalidRequest, Provider: c.API.Name, Message: "the endpoint cannot be used", Err: err}
 }
 
-// Stream reads server-sent events (WHATWG HTML, section 9.2). It discards an event that is incomplete
-// at the end.
+// Stream reads server-sent events (WHATWG HTML, section 9.2). An incomplete event at the end of the
+// stream is discarded.
 type Stream[E any] struct {
 	body   io.Closer
 	lines  *bufio.Reader

@@ -41,8 +41,8 @@ func events(t *testing.T, stream string) ([]string, error) {
 	return all, s.Err()
 }
 
-// TestEventsAreReadAsTheStandardSays checks that lines are read by the rules of the standard, and that
-// the stream ends where the API says.
+// TestEventsAreReadAsTheStandardSays checks that events are read by the rules of the standard, and
+// that the stream ends at the terminal event of the API.
 func TestEventsAreReadAsTheStandardSays(t *testing.T) {
 	for stream, want := range map[string][]string{
 		"data: a\n\ndata:b\n\n":               {"a", "b"},

@@ -1,6 +1,6 @@
-// Package adapter contains what all providers of model APIs share. It connects, hides the key, reads
-// the events of a response and classifies failures. A provider adds the form of its requests, and the
-// decoding of its events.
+// Package adapter contains the code that the providers of model APIs share. It connects, hides the
+// key, reads the events of a response and classifies failures. A provider encodes its requests and
+// decodes its events.
 package adapter
 
 import (
@@ -11,7 +11,7 @@ import (
 
 // API describes the differences between the providers.
 type API struct {
-	// Name is the name of the provider, as in the names of models.
+	// Name is the name of the provider.
 	Name      string
 	Abilities []llm.Ability
 	// Call makes one model call and returns its response.
@@ -38,7 +38,7 @@ func New(api API, config llm.Config) *Provider {
 	return &Provider{api: api, config: config.Normal()}
 }
 
-// Name returns the name of the provider.
+// Name implements llm.Provider.
 func (p *Provider) Name() string { return p.api.Name }
 
 // Endpoints implements llm.Endpointed.

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// reasoningID matches the ids of models that reason. These accept an effort and no temperature.
-// Gateways put the name of a vendor before the id.
+// reasoningID matches the ids of models that reason. Such models accept a reasoning effort and no
+// temperature. (Gateways put the name of a vendor before the id; the function match removes it.)
 var reasoningID = regexp.MustCompile(`^(?:o\d|gpt-([5-9])(?:\.(\d+))?|gpt-oss)(-[a-z0-9.-]+)?$`)
 
-// Reasoning reports whether a model reasons. off is the effort that turns reasoning off or to its
-// minimum; "" if there is none.
+// Reasoning reports whether a model reasons. The result `off` is the effort that turns reasoning
+// off or to its minimum; "" if there is none.
 func Reasoning(model string) (reasons bool, off string) {
 	m := match(model)
 	if m == nil || strings.Contains(m[3], "-chat") {
@@ -46,7 +46,7 @@ func Verbosity(model string) bool {
 	return m != nil && m[1] != "" && !strings.Contains(m[3], "-chat") && !strings.Contains(m[3], "-codex")
 }
 
-// match returns the parts of a model's id that reasoningID captures; nil if it does not match.
+// match returns the submatches of reasoningID in a model's id; nil if the id does not match.
 func match(model string) []string {
 	return reasoningID.FindStringSubmatch(strings.ToLower(model[strings.LastIndex(model, "/")+1:]))
 }

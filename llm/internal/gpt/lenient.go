@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text is a string in a response. Some compatible servers send another JSON value in place of a
-// string; Text is then the JSON of that value.
+// Text is a string in a response. If a compatible server sends another JSON value in place of a
+// string, Text is the JSON of that value.
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -20,8 +20,8 @@ func (t *Text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Count is a number of tokens or an index. Some compatible servers send it as a string, or with a
-// fraction, which is cut off. Any other value is read as 0.
+// Count is a number of tokens or an index. Some compatible servers send it as a string or with a
+// fraction; the fraction is cut off. Any other value is read as 0.
 type Count int64
 
 // UnmarshalJSON implements json.Unmarshaler.

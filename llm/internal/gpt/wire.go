@@ -18,7 +18,7 @@ import (
 var Abilities = []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
 
 // Post sends a request to a path of the API and returns the events of the response. If the request
-// or the response fails, the returned events end with the error.
+// or the response fails, the events end with the error.
 func Post[E any](ctx context.Context, c *adapter.Call, path string, request any) adapter.Events[E] {
 	base, err := url.Parse(c.To.BaseURL)
 	if err != nil {
@@ -37,8 +37,8 @@ func Post[E any](ctx context.Context, c *adapter.Call, path string, request any)
 	return adapter.Post(ctx, c, base.JoinPath(path).String(), header, body.Bytes(), decode[E])
 }
 
-// decode decodes an event. It ignores members of an unexpected type, because servers that imitate
-// OpenAI's API may send members of other types.
+// decode decodes an event. It ignores members of an unexpected type, which compatible servers may
+// send.
 func decode[E any](data []byte) (event E, err error) {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		return event, io.EOF

@@ -8,31 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// hiddenPiece is the length, in characters, of the shortest piece of a key that is hidden. If a key
-// is shorter, only the whole key is hidden.
+// hiddenPiece is the minimum length, in characters, of a piece of a key that is hidden. Of a
+// shorter key, only the whole key is hidden.
 const hiddenPiece = 12
 
 // hiddenKey is the text that replaces a key, or a part of it.
 const hiddenKey = "[key]"
 
-// Hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged and in
-// these encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in either
-// alphabet. In base64, the key may begin at any byte of a group of three. Hider also finds any 12
-// consecutive characters of the key, unchanged and in these encodings. The result does not depend on
-// the sizes of the pieces.
+// Hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged
+// and in these encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in
+// either alphabet. In base64, the key may begin at any byte of a group of three. In the same ways,
+// Hider also finds any 12 consecutive characters of the key. The result does not depend on the
+// sizes of the pieces.
 type Hider struct {
 	plain, percent, json pass
 }
 
 // pass searches a text for the API key. One pass reads the text unchanged, and each of the others
-// decodes the escapes of one encoding. The decoding passes are not enough. The text before the key
-// may end like the beginning of an escape, and a decoder then takes the first characters of the key
-// for the rest of that escape.
+// decodes the escapes of one encoding. The pass over the unchanged text is needed: text before the
+// key may look like the start of an escape, and a decoding pass then reads the first characters of
+// the key as the rest of that escape.
 type pass struct {
 	forms []form
-	// escape decodes the escape at the beginning of a text to char. n is the length of the escape; 0 if
-	// the text begins with none. unfinished is true if more text is needed to decide. The field is nil
-	// for the pass over the unchanged text.
+	// escape decodes the escape at the beginning of a text to the result `char`. The result n is
+	// the length of the escape; 0 if the text begins with none. The result `unfinished` is true if
+	// more text is needed to decide. The field is nil for the pass over the unchanged text.
 	escape func(text string) (n int, char byte, unfinished bool)
 
 	held   []unit // characters that may still become part of a match
@@ -56,8 +56,8 @@ type unit struct {
 	hidden bool
 }
 
-// New creates a Hider for the key. If the key is an ordinary word, the Hider would damage texts, see
-// llm.PlainKey.
+// New creates a Hider for the key. The key must not be an ordinary word, which occurs in other
+// texts (see llm.PlainKey).
 func New(key string) *Hider { return hiderOf(formsOf(key)) }
 
 func hiderOf(forms []form) *Hider {
@@ -76,9 +76,9 @@ func formsOf(key string) []form {
 	return forms
 }
 
-// inBase64 returns the key in the form in which it appears inside longer base64 text. before is the
-// number of bytes, 0 to 2, that precede the key in its first group of three bytes. Characters that also
-// depend on adjacent bytes are left out.
+// inBase64 returns the key as it appears inside a longer base64 text. The parameter `before` is the
+// number of bytes (0 to 2) that precede the key in its first group of three bytes. Characters that
+// also depend on bytes outside the key are left out.
 func inBase64(key string, before int) string {
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + key))
 	bits := 8 * (before + len(key))
@@ -94,7 +94,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// standard returns the character of standard base64 for a character of URL-safe base64.
+// standard converts a character of URL-safe base64 to standard base64.
 func standard(c byte) byte {
 	switch c {
 	case '-':
@@ -132,7 +132,8 @@ func (h *Hider) Hide(text string) string {
 // Shows reports whether a text contains something that Hide would remove.
 func (h *Hider) Shows(text string) bool { return h.Hide(text) != text }
 
-// Piece adds the next piece of a text. It returns the text that can no longer be a part of the key.
+// Piece adds the next piece of a text. It returns the text so far, without the key, up to the first
+// character that may still become part of a match.
 func (h *Hider) Piece(text string) string {
 	return h.json.piece(h.percent.piece(h.plain.piece(text)))
 }
@@ -196,8 +197,8 @@ func percentEscape(text string) (n int, char byte, unfinished bool) {
 	return 3, fromHex(digits), false
 }
 
-// jsonEscape decodes an escape in a JSON string. It ignores an escape of a character outside ASCII,
-// because keys have no such characters.
+// jsonEscape decodes an escape in a JSON string. It ignores the escapes of characters that keys do
+// not contain, such as those outside ASCII.
 func jsonEscape(text string) (n int, char byte, unfinished bool) {
 	switch {
 	case text[0] != '\\':
@@ -207,7 +208,6 @@ func jsonEscape(text string) (n int, char byte, unfinished bool) {
 	case strings.IndexByte(`"\/`, text[1]) >= 0:
 		return 2, text[1], false
 	}
-	// The first two of the four digits are 00; the other two are an ASCII character.
 	const high = "u00"
 	digits := text[1:min(6, len(text))]
 	if begin := min(len(digits), len(high)); digits[:begin] != high[:begin] || !isHex(digits[begin:]) {
@@ -227,8 +227,8 @@ func fromHex(digits string) byte {
 	return decoded[0]
 }
 
-// take adds a character to held. If the character completes a match, it marks the units of the match as
-// hidden.
+// take adds a character to the field `held`. If the character completes a match, take marks the
+// characters of the match as hidden.
 func (p *pass) take(char byte, raw string) {
 	p.held = append(p.held, unit{char: char, raw: raw})
 	for _, f := range p.forms {
@@ -240,8 +240,8 @@ func (p *pass) take(char byte, raw string) {
 	}
 }
 
-// holds reports whether the units occur as consecutive characters in the first bytes of the form's
-// text. first is the number of these bytes.
+// holds reports whether the units occur, as consecutive characters, in the first bytes of the
+// form's text. The parameter `first` is the number of these bytes.
 func (f form) holds(units []unit, first int) bool {
 	last := len(units) - 1
 	if last > 0 && !f.pairs[[2]byte{f.as(units[last-1].char), f.as(units[last].char)}] {
@@ -258,8 +258,8 @@ func (f form) written(to []byte, units []unit) []byte {
 	return to
 }
 
-// undecided returns the index in held of the first unit with which a match may still begin, or
-// len(held). The units before it can no longer be part of a match.
+// undecided returns the index, in the field `held`, of the first unit with which a match may still
+// begin; len(p.held) if there is none. No match can begin with an earlier unit.
 func (p *pass) undecided() int {
 	for start := range p.held {
 		if p.mayMatch(p.held[start:]) {
@@ -282,8 +282,8 @@ func (p *pass) mayMatch(units []unit) bool {
 	return false
 }
 
-// leave removes the first n units from held and returns their text, with hiddenKey in place of
-// each hidden sequence.
+// leave removes the first n units from the field `held`. It returns their text, with hiddenKey in
+// place of each hidden sequence.
 func (p *pass) leave(n int) string {
 	var b strings.Builder
 	for _, u := range p.held[:n] {

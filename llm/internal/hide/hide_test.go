@@ -27,8 +27,8 @@ func TestAKeyIsHiddenHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// TestTextWithoutTheKeyIsUnchanged checks that Hide returns texts without the key unchanged. It
-// also checks that a key of eight characters is hidden.
+// TestTextWithoutTheKeyIsUnchanged checks that Hide does not change a text without the key, and
+// that a key of only eight characters is hidden.
 func TestTextWithoutTheKeyIsUnchanged(t *testing.T) {
 	h := New(testKey)
 	for _, text := range []string{
@@ -44,9 +44,9 @@ func TestTextWithoutTheKeyIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestHidingDoesNotDependOnSplits checks that a text in random pieces has the same result as the
-// whole text, and that the result does not contain the key. Between pieces, the Hider withholds
-// fewer than 48 characters.
+// TestHidingDoesNotDependOnSplits checks that a Hider returns the same text for random pieces as
+// for the whole text, and that this text does not contain the key. Between pieces, the Hider
+// withholds fewer than 48 characters.
 func TestHidingDoesNotDependOnSplits(t *testing.T) {
 	h := New(testKey)
 	all := hidetest.Writings(testKey)

@@ -24,8 +24,8 @@ type Auditor interface {
 	// AuditResults returns how the results of an execution's tasks are stored. It includes only the
 	// results that refer to an entry. The order is undefined.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
-	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
-	// each fault.
+	// AuditTree checks the stored positions of an execution's entries in the tree. It returns one
+	// text for each error.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
@@ -49,8 +49,8 @@ func Check(t testing.TB, s store.Store) {
 	}
 }
 
-// AuditorOf returns the auditor of a store, or of the store that it wraps. It returns nil if there
-// is none.
+// AuditorOf returns the auditor of a store, or of the store that this store wraps; nil if neither
+// has one.
 func AuditorOf(s store.Store) Auditor {
 	for {
 		if a, ok := s.(Auditor); ok {
@@ -72,8 +72,8 @@ type execution struct {
 	ctx   context.Context
 	id    uuid.UUID
 	x     *perdure.Execution
-	// retried contains a key for each attempt after which a task was retried. In these keys, the
-	// field for the block number is 0.
+	// retried contains a key for each attempt that was followed by a retry. The key names all
+	// blocks of the attempt: its block number is 0.
 	retried map[perdure.BlockKey]bool
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkLog checks that the positions and the seqs of a log have no gaps. The log of an ended
-// execution may lack its first records, because they were pruned. Every block must have the length
-// and the hash that its closing event states, or be superseded and have no text. If the content of a
-// block is not on the server, only its length is checked.
+// checkLog checks that the positions and the seqs of a log have no gaps. The first records of an
+// ended execution's log may be pruned. Every block must have the length and the hash in its closing
+// event; a superseded block must have no text. If the content of a block is not on the server, only
+// its length is checked.
 func (i *execution) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
@@ -58,12 +58,10 @@ func (i *execution) checkLog() {
 	l.checkOpen()
 }
 
-// logCheck is the state of the check of one log.
 type logCheck struct {
 	*execution
 	content map[int64][]byte // content of blocks, by seq
-	// withheld contains an element for each block whose content is not on the server: the length of
-	// the content, by the seq of the block.
+	// withheld contains the lengths of the blocks whose content is not on the server, by seq.
 	withheld map[int64]int64
 	seen     map[int64]bool
 	open     map[int64]bool
@@ -96,8 +94,8 @@ func (l *logCheck) add(r perdure.Record) {
 	switch {
 	case r.Chunk != nil:
 		l.chunks[r.Seq]++
-		// A chunk without text, of a block that has had no content so far, belongs to a superseded
-		// block. Its offset is not checked. checkEnds verifies that the block is superseded.
+		// A chunk without text at the start of a block belongs to a superseded block, and its
+		// offset is not checked here. checkEnds verifies that the block is superseded.
 		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0
 		if held := l.held(r.Seq); r.Chunk.Offset != held && !gone {
 			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)
@@ -123,8 +121,8 @@ func (l *logCheck) add(r perdure.Record) {
 	}
 }
 
-// close processes a block.closed event. The first one for a block closes it. A second one is allowed
-// only if it marks the block as superseded.
+// close processes a block.closed event. A second such event for the same block is allowed only if
+// it marks the block as superseded.
 func (l *logCheck) close(r perdure.Record) {
 	l.Helper()
 	var end blockEnd
@@ -140,7 +138,6 @@ func (l *logCheck) close(r perdure.Record) {
 	l.ends[end.BlockSeq] = end
 }
 
-// checkEnds compares the content of each block with its closing event.
 func (l *logCheck) checkEnds() {
 	l.Helper()
 	for _, end := range l.ends {
@@ -168,8 +165,9 @@ func (l *logCheck) checkEnd(end blockEnd) {
 	}
 }
 
-// checkOpen compares the stored open blocks with the log: they are the blocks without a closing
-// event, and have the same content. An ended execution must not have open blocks.
+// checkOpen compares the stored open blocks with the log: exactly the blocks without a closing
+// event must be open, and their content must be the same as in the log. An ended execution must not
+// have open blocks.
 func (l *logCheck) checkOpen() {
 	l.Helper()
 	blocks, _, err := l.s.OpenBlocks(l.ctx, l.id)

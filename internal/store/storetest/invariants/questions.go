@@ -7,7 +7,7 @@ import (
 
 // checkQuestions checks that the execution's row has the right number of open questions. No
 // question may be open after the end of the execution, or while the execution is being cancelled. A
-// decided question must have the time of its decision.
+// question that is no longer open must have the time of its decision.
 func (i *execution) checkQuestions() {
 	i.Helper()
 	open := 0

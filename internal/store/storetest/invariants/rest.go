@@ -10,9 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkRest checks that texts that are repeated are stored once. A closed block either has its
-// content or refers to an equal text of an entry; a superseded block does neither. When an attempt
-// was retried, all its blocks must be superseded, except those whose text an entry contains.
+// checkRest checks that texts that are repeated are stored once. A closed block must either have
+// its content or refer to an equal text of an entry; a superseded block must do neither. If an
+// attempt was retried, all its blocks must be superseded, except those whose text an entry
+// contains.
 func (i *execution) checkRest() {
 	i.Helper()
 	blocks, err := i.audit.AuditBlocks(i.ctx, i.id)
@@ -26,9 +27,9 @@ func (i *execution) checkRest() {
 	i.checkResultRests()
 }
 
-// checkResultRests checks task results that refer to an entry. The row of such a task must contain
-// fewer bytes than the whole result has. If the result is in a blob, the reference to that blob
-// must have the length and hash of the whole result.
+// checkResultRests checks task results that refer to an entry. The task's row must contain fewer
+// bytes than the whole result. If the result is in a blob, the reference to that blob must have the
+// length and hash of the whole result.
 func (i *execution) checkResultRests() {
 	i.Helper()
 	rests, err := i.audit.AuditResults(i.ctx, i.id)

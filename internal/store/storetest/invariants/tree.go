@@ -9,8 +9,8 @@ import (
 )
 
 // checkTree checks that the tree has one root, and that the parent of every other entry is an
-// earlier entry. The stored open calls of an entry must be those that follow from the transcript
-// rules. The leaf of an ended execution must have no open calls.
+// earlier entry. The stored open calls of an entry (tool calls without a result) must follow from
+// the transcript rules. The leaf of an ended execution must have no open calls.
 func (i *execution) checkTree() {
 	i.Helper()
 	heads, roots := map[uuid.UUID]*perdure.EntryHead{}, 0
@@ -34,7 +34,6 @@ func (i *execution) checkTree() {
 	i.checkLeaf(heads)
 }
 
-// checkPlaces checks that the stored tree position of every entry follows from its parent.
 func (i *execution) checkPlaces() {
 	i.Helper()
 	wrong, err := i.audit.AuditTree(i.ctx, i.id)
@@ -46,8 +45,8 @@ func (i *execution) checkPlaces() {
 	}
 }
 
-// checkEntry checks one entry against its parent. It returns the entry's head, in which the open
-// calls are those that follow from the transcript rules.
+// checkEntry checks an entry against its parent. It returns a head of the entry (perdure.EntryHead)
+// with the open calls that follow from the transcript rules.
 func (i *execution) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
 	i.Helper()
 	var parent *perdure.EntryHead

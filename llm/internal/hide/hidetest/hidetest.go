@@ -1,4 +1,4 @@
-// Package hidetest writes a key in every encoding, and finds it in texts. It is for tests.
+// Package hidetest writes a key in every encoding, and finds a key in texts. Only tests use it.
 package hidetest
 
 import (
@@ -16,9 +16,9 @@ const Key = "sk-test-Q7_x+9/Zk3vB2nM8pL4wR6tY1uE5"
 // window is the number of consecutive characters of a key that must not be readable.
 const window = 12
 
-// Writings returns the forms in which a key can appear in a text. They are the whole key and three
-// pieces of twelve characters, each unchanged and in every encoding. The map's key is a name for
-// the form.
+// Writings returns the forms in which a key can appear in a text. These are the whole key and three
+// of its pieces of twelve characters, each unchanged and in every encoding. The keys of the map are
+// names of the forms.
 func Writings(key string) map[string]string {
 	all := map[string]string{}
 	for name, piece := range map[string]string{
@@ -82,8 +82,8 @@ func Readable(text, key string) bool {
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// begin decodes the longest prefix of a text that has only characters of the alphabet. group is the
-// number of characters that are decoded together. If the last group has only one character, that
+// begin decodes the longest prefix of a text that consists of characters of the alphabet. The
+// parameter `group` is the number of characters that are decoded together. A last group of only one
 // character is omitted.
 func begin(text string, group int, alphabet string, decode func(string) ([]byte, error)) string {
 	n := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
