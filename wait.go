@@ -88,8 +88,8 @@ func (w Wait) Reason() string {
 	return reason.String()
 }
 
-// reasonAfter combines the kind of the leaf w with reason, the result for the leaves before it. It
-// returns the kind that people should see.
+// reasonAfter returns the kind that people should see for the leaf w and the leaves before it. The
+// argument `reason` is the result for the leaves before it.
 func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	kind := w.Kind()
 	switch kind {
@@ -176,9 +176,9 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of w in which a Timer replaces each After. If the record asked has a due time
-// under the name of the timer, that time is used. Otherwise the due time is now plus After, and is
-// added to the returned record. The argument now is the current time of the store.
+// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due times
+// of earlier calls by the name of the timer; a due time in it is used again. Otherwise the due time
+// is the store's time `now` plus After, and is added to the returned record.
 func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// hold locks the data directory as the process with the id, and returns the locked file.
+// hold locks the data directory as if the process `pid` did, and returns the locked file.
 func hold(t *testing.T, data string, pid int) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(data, "lock"), os.O_RDWR|os.O_CREATE, 0o600)

@@ -26,7 +26,7 @@ func newForger(t *testing.T) forger {
 	return forger{rand.New(rand.NewPCG(seed, 0))}
 }
 
-// of returns a mutation of value, which usually differs from it in few bytes.
+// of returns a mutation of the string `value`. Usually only a few bytes differ.
 func (f forger) of(value string) string {
 	raw := []byte(value)
 	switch f.IntN(8) {
@@ -50,7 +50,8 @@ func (f forger) of(value string) string {
 	return string(raw)
 }
 
-// positions returns valid cursors of acme: of pages, logs and streams.
+// positions returns valid cursors of lists, logs and streams of the org acme, and ids of its
+// objects.
 func (w *world) positions() []string {
 	w.Helper()
 	found := map[string]bool{}
@@ -172,8 +173,8 @@ func TestForgedIDs(t *testing.T) {
 	}
 }
 
-// tells reports whether a response contains data of acme. The path and the slug are not counted,
-// because a refusal may repeat them from the request.
+// tells reports whether a response contains data of acme. It ignores the path and the slug of the
+// request, because an error may repeat them.
 func (w *world) tells(a answer) bool {
 	asked := strings.NewReplacer(w.names["path"], "", w.names["slug"], "")
 	return strings.Contains(asked.Replace(a.body+a.head), canary)

@@ -77,8 +77,8 @@ func TestPublicRoutesAreListed(t *testing.T) {
 	}
 }
 
-// request sends a request to a route of the table. The map names has the values for placeholders in
-// the path, such as {id}.
+// request sends a request to a route of the table. The map `names` has the values for placeholders
+// in the path, such as {id}.
 func (w *world) request(name, key string, names map[string]string) answer {
 	w.Helper()
 	return w.requestAs(name, routes[name], key, names)
@@ -190,7 +190,8 @@ func documented(t *testing.T, file string, rows []string) {
 	}
 }
 
-// strangeNames returns values for the placeholders that have the same form as acme's but name nothing.
+// strangeNames returns values for the placeholders in paths. They have the same form as acme's ids
+// and names, but no object has them.
 func (w *world) strangeNames() map[string]string {
 	names := maps.Clone(w.names)
 	for what := range names {
@@ -265,8 +266,8 @@ func TestOrgsAreApart(t *testing.T) {
 	}
 }
 
-// TestReferencesToAnotherOrgAreUnknown checks that an object of another org is unknown also if a
-// request names it in its body, or below the caller's own object.
+// TestReferencesToAnotherOrgAreUnknown checks requests that name an object of another org in the
+// body, or in the path after an object of the caller's org. The named object is unknown.
 func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	own, err := w.client("rival", "admin").Start(t.Context(), client.StartRequest{Kind: "agent"})

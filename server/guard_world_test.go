@@ -21,8 +21,8 @@ import (
 // canary is part of the texts that acme stores. No other org may receive it.
 const canary = "canary-7f3a91"
 
-// world is a server with two orgs. The org acme has objects, whose ids are in names; rival has only
-// keys.
+// world is a server with two orgs. The org acme has objects, whose ids are in the field `names`.
+// The org rival has only API keys.
 type world struct {
 	*testing.T
 	*server.Server

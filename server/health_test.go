@@ -90,8 +90,8 @@ func (h *healthServer) get(url, key string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// wantReady checks the readiness over HTTP, at the operators' port and over gRPC. reason is the
-// failing check; "" means ready.
+// wantReady checks the readiness over HTTP, at the operators' port and over gRPC. The argument
+// `reason` is the name of the failing check; "" means that the server must be ready.
 func (h *healthServer) wantReady(reason string) {
 	h.Helper()
 	want, serving := http.StatusOK, healthpb.HealthCheckResponse_SERVING

@@ -271,8 +271,8 @@ func (l *lines) check(t *testing.T, traceID string) {
 	}
 }
 
-// TestNoTraceUnlessAsked checks that without a TracerProvider there are no spans, and a caller's trace
-// context is stored unchanged.
+// TestNoTraceUnlessAsked checks that a server without a TracerProvider creates no spans, and stores
+// the trace context of a caller unchanged.
 func TestNoTraceUnlessAsked(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{})

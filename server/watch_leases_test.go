@@ -17,9 +17,7 @@ import (
 )
 
 // TestCancelReachesAConnectedWorkerAtOnce checks that a server tells a worker that is connected by
-// gRPC of a cancel. The lease is so long that no regular heartbeat is sent during the test. If the
-// worker learned of the cancel only from the end of its grace period, its context would end with
-// another cause.
+// gRPC of a cancel. The lease is so long that no regular heartbeat is sent during the test.
 func TestCancelReachesAConnectedWorkerAtOnce(t *testing.T) {
 	f := &fleet{t: t, done: map[string]int{}, http: &http.Client{Transport: &http.Transport{}}}
 	f.open(server.Config{Lease: 1000 * time.Hour})

@@ -309,8 +309,8 @@ func (b *bench) texts(id uuid.UUID) []string {
 	return texts
 }
 
-// content returns a content. If it is inline, it is the parameter there. Otherwise content reads
-// the blob to which ref refers from the local store of the worker that has it.
+// content returns the content `there` if it is inline. Otherwise it reads the content from the
+// local store that has the blob ref.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {
@@ -339,9 +339,9 @@ func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 	})
 }
 
-// eventually calls a function, the parameter so, every millisecond until it returns true. If that
-// takes longer than patience, the test fails. It is for conditions that raise no hint, such as the
-// state of a worker.
+// eventually calls the function `so` every millisecond until it returns true. If that takes longer
+// than patience, the test fails. It is for conditions that raise no hint, such as the state of a
+// worker.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !so(); {

@@ -141,8 +141,8 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	return heldPath{pinned: pinned, entries: rest, partial: true}, true
 }
 
-// lastOf returns the index of the last entry for which the function, the parameter is, returns
-// true. It returns -1 if there is none.
+// lastOf returns the index of the last entry for which the function `is` returns true, or -1 if
+// there is none.
 func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if is(&entries[i]) {

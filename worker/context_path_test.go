@@ -34,8 +34,8 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// contextPath returns what a server sends for a query with the field Context. If the newest
-// compaction names entries that are not on the path, that is the whole path.
+// contextPath returns what a server sends for a query with the field Context: the pinned entries
+// and the path from the first entry that the newest compaction keeps.
 func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	path := tr.walk(q.Leaf)
 	read := path

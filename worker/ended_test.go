@@ -125,8 +125,8 @@ func (s *stepper) run(ctx agent.Context) (string, error) {
 	return "fine", s.step(ctx, s.steps)
 }
 
-// counted returns a change of a worker's configuration. With it, the worker has a new id and calls
-// the dispatch line through f, which counts the calls.
+// counted returns a change of a worker's configuration. It sets a new worker id, and makes the
+// worker call the dispatch `line` through f, which counts the calls.
 func counted(f *faulty, line perdure.Dispatch) func(*Config) {
 	f.Dispatch = line
 	return func(c *Config) { c.Dispatch, c.ID = f, uuid.New() }

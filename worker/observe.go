@@ -13,7 +13,7 @@ type Observer struct {
 	// an execution otherwise.
 	LeaseLost func(task bool)
 	// Entered is called when a worker begins to run an agent's function from its top. The argument
-	// again reports whether the function was entered before for the same execution.
+	// `again` is true if the function was entered before for the same execution.
 	Entered func(kind string, again bool)
 	// Resumed is called when a parked goroutine continues; kind is the kind of its agent.
 	Resumed func(kind string)

@@ -89,8 +89,8 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 }
 
 // park moves a run from the running to the parked runs. If the next claim of the run has already
-// arrived, park returns that claim as early, and the run is not parked. The result kept is false if
-// the goroutine cannot be parked, because the worker parks none or is stopping.
+// arrived, park returns it as `early` and does not park the run. The result `kept` is false if the
+// goroutine cannot be parked, because the worker parks none or is stopping.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	weight := r.weigh()
 	w.mu.Lock()

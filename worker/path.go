@@ -104,16 +104,16 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return nil
 }
 
-// put caches a path that consists of two parts, the parameters held and more, and returns that
-// path. If the cache is full, it evicts the least recently used paths. A cached slice is only ever
-// appended to, so callers may still read the slices that they have got.
+// put caches the path that consists of the entries `held` followed by the entries `more`, and
+// returns it. If the cache is full, it evicts the least recently used paths. Cached slices are
+// never overwritten, only extended, so callers may still read the slices that they have got.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// The cached path has changed since the caller read it as the parameter held, or it does
-		// not begin at the root.
+		// The cached path is no longer the one that the caller passes as `held`, or it does not
+		// begin at the root.
 		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
 	h.asked = true

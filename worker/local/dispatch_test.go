@@ -112,8 +112,8 @@ func (r *recorder) GetBlob(context.Context, uuid.UUID, uuid.UUID) (io.ReadCloser
 	return nil, perdure.Errorf(perdure.NotFound, "withheld")
 }
 
-// dispatchTest is a local store, a Dispatch with that store that calls a recorder, and an execution
-// that was claimed through the Dispatch.
+// dispatchTest is a local store, a Dispatch that uses this store and sends its calls to a recorder,
+// and an execution that was claimed through the Dispatch.
 type dispatchTest struct {
 	*testing.T
 	s     *Store

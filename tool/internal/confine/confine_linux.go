@@ -47,8 +47,8 @@ func Available(c Confinement) (candidates []Confinement, why []string) {
 	return append(locks, wraps...), why
 }
 
-// landlocks returns the confinements by Landlock to try, the best one first. The note of each says what it
-// does not confine.
+// landlocks returns the confinements by Landlock to try, the best one first. The field Note of each
+// says what the confinement does not prevent.
 func landlocks(c Confinement, abi int) []Confinement {
 	c.Method, c.Child = sandbox.ByLandlock, true
 	if abi < sandbox.LandlockScoped {
@@ -69,8 +69,9 @@ func landlocks(c Confinement, abi int) []Confinement {
 	return []Confinement{whole, masked, plain}
 }
 
-// bubblewraps returns the confinements by bubblewrap to try, the best one first. The first one covers the
-// data directory by its descriptor before bubblewrap starts.
+// bubblewraps returns the confinements by bubblewrap to try, the best one first. If `ready` is
+// true, a sandbox child covers the data directory by its descriptor before it starts bubblewrap;
+// that is the best one.
 func bubblewraps(c Confinement, ready bool) []Confinement {
 	c.Method, c.Mounts, c.Child = sandbox.ByBwrap, false, ready
 	masked, plain := c, c
@@ -145,7 +146,8 @@ func (l *launch) prepare() error {
 	return makePoints(l.policy.Private, l.shown())
 }
 
-// shown returns the paths that stay visible below the command's private folders.
+// shown returns the paths that the command must see although they lie below a shared folder such as
+// /run, in place of which it sees a private folder.
 func (l *launch) shown() []string {
 	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
 	for _, c := range l.policy.Caches {

@@ -57,7 +57,7 @@ func TestControlGroupsNeedDelegation(t *testing.T) {
 		wantReason(t, name, cgroup{dir, "/"}.usable(), c.want)
 	}
 	dir := imitation(t, "1\n")
-	// The group above belongs to the same user, as in a systemd session.
+	// The parent group belongs to the same user, as in a systemd session.
 	wantReason(t, "a session", cgroup{dir, "/session"}.usable(), "Delegate=yes")
 	for _, name := range []string{"cgroup.type", "cgroup.procs"} {
 		dir := imitation(t, "1\n")

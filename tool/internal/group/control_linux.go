@@ -46,8 +46,8 @@ func (c *Control) bound() error {
 	return nil
 }
 
-// tasks returns the limit of tasks that the kernel enforces. It includes a reserve for the threads
-// of the sandbox child.
+// tasks returns the kernel's limit for processes and threads in the group. It includes a reserve
+// for the threads of the sandbox child.
 func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
 // excess returns a description of the limit that the command exceeds, or "". If first is true, one process

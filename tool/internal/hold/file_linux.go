@@ -20,7 +20,7 @@ type File struct {
 
 func openFolder(path string) (*File, error) { return openIdentified(path, unix.O_DIRECTORY) }
 
-// openFile opens the file or folder at path. (The function openFolder accepts only a folder.)
+// openFile opens the file or folder at path.
 func openFile(path string) (*File, error) { return openIdentified(path, 0) }
 
 func openIdentified(path string, flags int) (*File, error) {

@@ -276,9 +276,9 @@ func (st *Stream) end(b *block) {
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen removes blocks that only have to be closed, because the server already has all their
-// text. It does so only while Flush waits, because the commit with Flush's result closes these
-// blocks. The caller has locked the owner's mu.
+// leaveOpen removes each block that only has to be closed: the server already has all its text. It
+// does so only while Flush waits, because the commit with Flush's result closes these blocks. The
+// caller has locked the owner's mu.
 func (st *Stream) leaveOpen() {
 	if !st.flushing {
 		return
@@ -291,9 +291,9 @@ func (st *Stream) leaveOpen() {
 	}
 }
 
-// putOff makes a source wait for resendAfter, because the server could not store one of its frames.
-// After that, the bytes of the frame are sent again. Other sources do not wait. The caller has
-// locked the owner's mu.
+// putOff makes a source wait for the duration resendAfter before it sends again, because the server
+// could not store one of its frames. Other sources do not wait. The caller has locked the owner's
+// mu.
 func (st *Stream) putOff(err error) {
 	if st.waits {
 		return

@@ -415,8 +415,8 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 }
 
 // TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no frame to close a block whose
-// text the server already has, because the next commit closes the block. A frame is needed if one
-// that closes the block was sent before, or if the close has a reason.
+// text the server already has, because the next commit closes the block. Flush does send the frame
+// if it was sent before, or if the close has a reason.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *Stream)
