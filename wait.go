@@ -294,7 +294,7 @@ func checkEach(waits []Wait, at string, depth int) error {
 	return nil
 }
 
-// walk calls the function visit for each leaf.
+// walk calls `visit` for each leaf.
 func (w Wait) walk(visit func(Wait)) {
 	if w.Kind().Leaf() {
 		visit(w)

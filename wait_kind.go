@@ -102,16 +102,16 @@ func knownWaitKinds() string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// Evaluate reports whether the wait is met. It calls the function leaf for each leaf that it needs. It
-// evaluates the children of a node in order, and stops as soon as the result is certain. A node of kind
-// any is met by one child, even if this program does not know the kind of another child. Errors:
-// unsupported (a kind that this program does not know), those of leaf.
+// Evaluate reports whether the wait is met. It calls `leaf` for each leaf that it needs. It
+// evaluates the children of a node in order, and stops as soon as the result is certain. A node of
+// kind any is met by one child, even if this program does not know the kind of another child.
+// Errors: unsupported (a kind that this program does not know), those of `leaf`.
 func (w Wait) Evaluate(leaf func(Wait) (bool, error)) (bool, error) {
 	return w.decide(func(child Wait) (bool, error) { return child.Evaluate(leaf) }, leaf)
 }
 
-// decide reports whether one node is met. It calls the function child for the children of a node of
-// kind any or all, and the function leaf for a leaf.
+// decide reports whether one node is met. It calls `child` for the children of a node of kind any
+// or all, and `leaf` for a leaf.
 func (w Wait) decide(child, leaf func(Wait) (bool, error)) (bool, error) {
 	switch w.Kind() {
 	case WaitKindAny:

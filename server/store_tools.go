@@ -114,9 +114,9 @@ func BackupStore(ctx context.Context, file, to string, told func(bytes, about in
 	return sqlite.Backup(ctx, file, to, told)
 }
 
-// RestoreStore puts a backup in the place of a data directory's store. If replace is set, an existing
-// store is renamed and kept; otherwise it is an error. The error is an *OwnedError while a process owns
-// the data directory.
+// RestoreStore puts a backup in the place of a data directory's store. If an embedded store exists,
+// it is renamed and kept if `replace` is true; otherwise it is an error. The error is an
+// *OwnedError while a process owns the data directory.
 func RestoreStore(ctx context.Context, backup, file string, replace bool) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the data directory", Err: err}
@@ -148,9 +148,10 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 	return result, errors.Join(err, look.Close())
 }
 
-// StoreNeedsCheck reports whether an embedded store was not closed cleanly, and no server has completed
-// a check of it since. unchecked is false while a process that owns the data directory uses the store.
-// damaged reports whether the last check found damage.
+// StoreNeedsCheck reports whether an embedded store may be damaged. The result `unchecked` says
+// that the store was not closed cleanly and no server has completed a check since. It is false
+// while a process that owns the data directory uses the store. The result `damaged` says that the
+// last check found damage.
 func StoreNeedsCheck(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {

@@ -54,9 +54,9 @@ func attributeOf(s tracetest.SpanStub, key string) attribute.Value {
 	return attribute.Value{}
 }
 
-// TestOneTraceThroughEverything checks that one trace contains the caller, the client, the server, its
-// writes, the worker, the tasks, and every call of a model and a tool. Each span has its parent in the
-// trace, and no attribute contains the text of the messages.
+// TestOneTraceThroughEverything checks that one trace has spans of the caller, the client, the
+// server, its writes, the worker, the tasks, and every call of a model and a tool. The parent of
+// each span is in the trace, and no attribute contains the text of the messages.
 func TestOneTraceThroughEverything(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{TracerProvider: provider})

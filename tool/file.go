@@ -209,8 +209,9 @@ func (w *Workspace) guardNearest(rel string) error {
 	}
 }
 
-// writeIn replaces the file with this name in the folder parent: it writes a temporary file in that
-// folder and renames it. The parameter dir is the same folder, opened to flush the rename to disk.
+// writeIn replaces the file with this name in the folder `parent`: it writes a temporary file in
+// that folder and renames it. The file `dir` is the same folder, opened to flush the rename to
+// disk.
 func writeIn(parent *os.Root, dir *os.File, name string, data []byte) (existed bool, err error) {
 	old, err := parent.Lstat(name)
 	switch {

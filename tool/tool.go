@@ -55,8 +55,8 @@ type Call struct {
 	Stdout, Stderr func([]byte)
 	// Emit receives events for those who watch the run. Built-in tools emit values of type Event.
 	Emit func(data any)
-	// Record stores the id of a process group that a tool has started. If this process dies, its next start
-	// can kill the group. The function forget removes the stored id. See Recorder.
+	// Record stores the id of a process group that a tool has started. If this process dies, its
+	// next start can kill the group. The result `forget` removes the stored id. See Recorder.
 	Record func(pgid int) (forget func())
 }
 

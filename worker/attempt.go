@@ -261,9 +261,9 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.RetainedState) 
 	return true, r.kept
 }
 
-// giveBack releases the claim, so that another worker can claim the task. The parameter started says
-// whether the code of the task has begun. If the server cannot be reached in time, the claim ends with its
-// lease.
+// giveBack releases the claim, so that another worker can claim the task. The parameter `started`
+// says whether the code of the task has begun. If the server cannot be reached in time, the claim
+// ends with its lease.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
 		return // a worker that has stopped waiting for the server lets the lease expire

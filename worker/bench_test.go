@@ -44,8 +44,8 @@ type bench struct {
 	agents []agent.Definition
 	tasks  []agent.TaskKind
 
-	// mode is the persistence mode of the executions that start creates. In mode Local, each worker
-	// has its own local store, which is closed at the end of the test.
+	// mode is the persistence mode of the executions that the method `start` creates. In mode
+	// Local, each worker has its own local store, which is closed at the end of the test.
 	mode   perdure.PersistenceMode
 	stores []*local.Store
 	folder string // folder of the engine's store; "" if newBenchOn created the bench
@@ -59,8 +59,8 @@ func newBench(t *testing.T, lease time.Duration) *bench {
 	return b
 }
 
-// newBenchOn creates a bench on a store, which it opens by calling the function open. The engine
-// runs in the background until halt or the end of the test.
+// newBenchOn creates a bench on a store, which it opens with `open`. The engine runs in the
+// background until halt is called or the test ends.
 func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench {
 	t.Helper()
 	b := &bench{T: t, mode: perdure.Remote}
@@ -200,7 +200,7 @@ func (b *bench) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// until returns the execution as soon as the function want returns true for it. If that takes
+// until returns the execution as soon as the function `want` returns true for it. If that takes
 // longer than patience, it fails the test.
 func (b *bench) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.Helper()

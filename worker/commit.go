@@ -231,9 +231,9 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots for a commit that schedules tasks; the parameter tasks is their number.
-// The reply to the commit can then contain claims of these tasks. The caller releases the slots
-// that the reply does not use.
+// offer reserves task slots for a commit that schedules the given number of tasks. The reply to the
+// commit can then contain claims of these tasks. The caller releases the slots that the reply does
+// not use.
 func (w *Worker) offer(tasks int) perdure.TaskOffer {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.TaskOffer{}

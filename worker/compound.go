@@ -60,8 +60,8 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 	}
 }
 
-// come records that the condition c, which has the index i, has met the wait a, and takes the
-// signals that met it. It first commits a delayed checkpoint.
+// come records that the condition c, which has the index i, has met the wait a. It takes the
+// signals that met the condition. Before that, it commits a delayed checkpoint.
 func (r *run) come(a asking, i int, c agent.Condition) (agent.WaitResult, error) {
 	if err := r.settle(); err != nil {
 		return agent.WaitResult{}, err

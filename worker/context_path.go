@@ -12,16 +12,17 @@ import (
 // heldPath is what a worker caches of the path of an execution's conversation: all its entries, or
 // only those from the first entry that a compaction keeps. The entries are immutable.
 type heldPath struct {
-	// pinned are older entries that the compaction keeps because they are pinned. In the context
-	// they come before entries. If entries begins at the root of the conversation, pinned is empty.
+	// pinned are entries that the compaction keeps, and that are older than the field `entries`. In
+	// the context they come first. If `entries` begins at the root of the conversation, pinned is
+	// empty.
 	pinned  []perdure.Entry
 	entries []perdure.Entry
 	partial bool // the path does not begin at the root
 }
 
-// contextPath returns the entries of the path to the entry leaf that perdure.ContextOf needs to
-// build the context of a model call. It takes cached entries from memory, reads the others from the
-// server, and caches them.
+// contextPath returns those entries of the path to `leaf` that perdure.ContextOf needs to build the
+// context of a model call. It takes cached entries from memory, reads the others from the server,
+// and caches them.
 func (w *Worker) contextPath(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		path, err := w.readContextPath(ctx, execution, leaf)
@@ -176,10 +177,10 @@ func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	p.makeRoom()
 }
 
-// trim drops the beginning of the cached path of an execution, if no later context needs it. The
-// parameter held is the cached path, and the parameter context is the part of it that later
-// contexts need. trim drops nothing if a caller has asked for the whole path, or if less than half
-// of the entries would go, so that the rest is seldom copied.
+// trim drops the beginning of the cached path of an execution, if no later context needs it. `held`
+// is the cached path, and `context` is the part of it that later contexts need. trim drops nothing
+// if a caller has asked for the whole path. To copy the rest seldom, it drops at least half of the
+// entries.
 func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
 	n := len(held.entries)
 	if !context.partial || n == 0 || n < 2*len(context.entries) || context.entries[len(context.entries)-1].ID != held.entries[n-1].ID {

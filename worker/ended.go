@@ -30,8 +30,8 @@ type ended struct {
 	// ahead is the maximum number of records in the next request for contents. batched is the
 	// number of records in the previous request.
 	ahead, batched int
-	// from is the position of the page of heads with which the function begins. next is the
-	// position of the page to read next.
+	// from is the position of the first page of heads that a call of the function reads. next is
+	// the position of the page to read next.
 	from, next int64
 	more       bool
 	// whole says that the server's pages list every record. A record that is on no page then does not

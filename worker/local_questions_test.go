@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// secretQuestion returns a question that has the text secret in each part that is content.
+// secretQuestion returns a question that has the text of `secret` in each part that is content.
 func secretQuestion(name string) agent.Question {
 	return agent.Question{
 		Name: name, Prompt: secret + " prompt", Details: map[string]string{"about": secret + " details"},

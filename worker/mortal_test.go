@@ -193,8 +193,8 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 	return true
 }
 
-// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes. With parked
-// goroutines, the kill is before the write arrives; without them, it is after that. The test checks
+// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes: with parked
+// goroutines before the write arrives at the server, and without them after that. The test checks
 // that another worker with the same store ends the execution in the same way as without a kill, and
 // that its step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {

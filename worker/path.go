@@ -214,8 +214,8 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 }
 
 // execution returns the execution with the id from the cache. If the cache does not have it,
-// execution calls the function read and caches the result. The status of a cached execution may be
-// out of date, so callers use only its input, which never changes.
+// execution calls `read` and caches the result. The status of a cached execution may be out of
+// date, so callers use only its input, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	if x := p.knownExecution(id); x != nil {
 		return x, nil

@@ -17,8 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// passing are the temporary errors of a server that do not come from the content of the refused
-// call.
+// passing are the temporary errors of a server that the content of the refused call has not caused.
 var passing = map[string]error{
 	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
 	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),
@@ -65,8 +64,8 @@ func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	}
 }
 
-// TestAResultThatIsRefusedIsNotPaidAgain checks a task whose result the server refuses. It fails
-// with the server's error code, and does not run again.
+// TestAResultThatIsRefusedIsNotPaidAgain checks a task whose result the server refuses. The task
+// fails with the server's error code, and does not run again.
 func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.PayloadTooLarge, perdure.InvalidArgument, perdure.Conflict} {
 		t.Run(string(code), func(t *testing.T) {
@@ -231,8 +230,8 @@ func (l *told) String() string {
 }
 
 // TestACommitThatIsNeverStoredGoesToAnotherWorker checks a commit that the server cannot store for
-// StoreFor. The worker drops it, releases the execution, and logs that with the execution's id. The
-// execution is then claimed again.
+// StoreFor. The worker drops the commit, releases the execution, and logs a line with the
+// execution's id. The execution is then claimed again.
 func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered, refused, retried, given atomic.Int32

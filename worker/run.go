@@ -51,7 +51,7 @@ type run struct {
 	takenBytes int                        // memory in bytes of the signals in taken
 	steps      map[string]bool            // names of steps that are in use
 	// questionKeys are the keys of the questions that the function has asked since it was entered.
-	// The field questions has those of the questions that are final.
+	// The field `questions` has those questions that are final.
 	questionKeys  map[string]bool
 	questions     map[uuid.UUID]*perdure.Question
 	questionBytes int      // memory in bytes of questions
@@ -78,13 +78,13 @@ type run struct {
 	beat  perdure.AgentHeartbeatReply
 	renew leaseClock
 
-	// The worker's mu guards the fields below.
-	//
-	// parking is true from before a commit that suspends or ends is sent, until the goroutine has
-	// parked or that commit has failed. The run's next claim may arrive in between.
-	//
-	// handed is true from when a claim is sent to the channel resume until the run has adopted the
-	// claim.
+	//// The worker's mu guards the fields below.
+	////
+	//// parking is true from before a commit that suspends or ends is sent, until the goroutine has
+	//// parked or that commit has failed. The run's next claim may arrive in between.
+	////
+	//// handed is true from when a claim is sent to the channel `resume` until the run has adopted the
+	//// claim.
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber

@@ -64,8 +64,8 @@ func (r *run) setSignals(c perdure.AgentClaim) {
 	}
 }
 
-// giveAgain puts the signals in taken, which the function has taken since its checkpoint, before
-// all other pending signals. The function receives them first when it is entered again.
+// giveAgain puts the signals `taken`, which the function has taken since its checkpoint, before all
+// other pending signals. The function receives them first when it is entered again.
 func (r *run) giveAgain(taken []perdure.Signal) {
 	again := slices.Clone(taken)
 	for i := range again {

@@ -106,7 +106,7 @@ func TestNewsThatIsMissedComesWithTheNextWatch(t *testing.T) {
 	b.ended(id, perdure.StatusCancelled)
 }
 
-// interrupted is a dispatch that does not watch leases until the channel away is closed.
+// interrupted is a dispatch that does not watch leases until the channel `away` is closed.
 type interrupted struct {
 	perdure.Dispatch
 	away chan struct{}

@@ -64,8 +64,8 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
-// sumShown returns the hash of the first bytes of a streamed block; the parameter end is their
-// number. The hash is zero if no stored piece ends there.
+// sumShown returns the hash of the first `end` bytes of a streamed block. The hash is zero if no
+// stored piece ends there.
 func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx,

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. From claims of LOCAL executions, it stores the contents
-// on this worker, and fills in contents that the server does not have. It releases a claim whose
-// contents cannot be read, and returns an error if no claim is left.
+// PollAgents implements [perdure.Dispatch]. For a claim of a LOCAL execution, it stores the
+// contents of the claim on this worker, and fills in contents that the server does not have. It
+// releases a claim whose contents cannot be read, and returns an error if no claim is left.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)

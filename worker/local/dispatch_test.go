@@ -150,7 +150,7 @@ const marker = "what-stays-here"
 
 func quoted(what string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", marker+" "+what)) }
 
-// marked returns a commit with the text marker in every field that can have content.
+// marked returns a commit with the text of `marker` in every field that can have content.
 func (c *dispatchTest) marked() perdure.Commit {
 	c.Helper()
 	user, err := perdure.NewMessageEntry(perdure.UserText(marker + " user"))

@@ -41,7 +41,7 @@ type writer struct {
 	walBytes int // approximate bytes in the write-ahead log since the last checkpoint
 }
 
-// write is a write that one caller waits for. The result is sent to the channel done.
+// write is a write that one caller waits for. The result is sent to the channel `done`.
 type write struct {
 	apply func(transaction) error
 	size  int

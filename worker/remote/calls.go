@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// or returns worker or, if worker is the zero id, the WorkerID of the client's options.
+// or returns the id `worker` or, if it is zero, the WorkerID of the client's options.
 func (c *Client) or(worker uuid.UUID) uuid.UUID {
 	if worker == uuid.Nil {
 		return c.o.WorkerID
@@ -50,9 +50,9 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 	return pbconv.HeartbeatReplyFromProto(reply)
 }
 
-// breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless the caller
-// calls stop first. The pending call then fails with unavailable, and is retried at another server. If
-// there is only one server or no deadline, breakAtHalfDeadline does nothing.
+// breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless
+// `stop` is called first. The pending call then fails with unavailable, and is retried at another
+// server. If there is only one server or no deadline, breakAtHalfDeadline does nothing.
 func (c *Client) breakAtHalfDeadline(ctx context.Context) (stop func()) {
 	until, limited := ctx.Deadline()
 	if !limited || !c.at.several() {
@@ -122,8 +122,8 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// failedTime returns the time since began, rounded down: how long the failed tries of a call have
-// taken. The leases in the reply begin no earlier than the try that succeeded.
+// failedTime returns the time since `began`, when the first try of a call was made, rounded down. A
+// lease in the reply begins no earlier than the try that succeeded.
 func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }

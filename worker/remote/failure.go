@@ -40,8 +40,8 @@ func (l *lastError) get() error {
 	return l.err
 }
 
-// watch returns credentials that do the same as the parameter secure, and also store errors of the
-// TLS handshake in l.
+// watch returns credentials that do the same as `secure`, and also store errors of the TLS
+// handshake in l.
 func (l *lastError) watch(secure credentials.TransportCredentials) credentials.TransportCredentials {
 	return handshakeRecorder{secure, l}
 }
@@ -170,8 +170,8 @@ func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Dura
 	return pause, back
 }
 
-// rest waits for the pause, or until the channel early is closed. If ctx ends first, it returns the
-// cause of ctx.
+// rest waits for the pause, or until the channel `early` is closed. If ctx ends first, it returns
+// the cause of ctx.
 func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -19,7 +19,8 @@ const (
 )
 
 // Append implements perdure.Dispatch. All calls share one stream. If the stream breaks, Append
-// opens a new one and repeats frames without a reply. The server skips bytes that it already has.
+// opens a new one and sends again the frames that got no reply. The server skips bytes that it
+// already has.
 func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, 0, len(frames))
 	for batch := range batches(frames) {
@@ -65,9 +66,9 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join merges the server's replies to the pieces of this batch, the parameter answered, into the
-// slice replies, which has one reply for each frame. If a frame was sent in several pieces, its
-// reply is the first error or, if there is none, the reply to the last piece.
+// join adds `answered`, the server's replies to the pieces of this batch, to `replies`, which has
+// one reply for each frame. The reply to a frame of several pieces is the first error or, if there
+// is none, the reply to the last piece.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {

@@ -10,16 +10,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// unreplayed prevents gRPC from repeating a call by itself. Otherwise gRPC keeps sent messages in a
-// buffer. If the connection breaks before the call is sent, gRPC replays them on a new connection.
-//
-// An upload could then be cut short without an error. When the connection breaks, Send returns
-// io.EOF for a message that is nevertheless in the buffer. If the caller then closes the stream,
-// gRPC replays the stream up to that message with a regular end, and the server cannot detect that
-// the rest is missing. In the same way, a stream ends with io.EOF, as if it had a reply, if its
-// second connection breaks, too.
-//
-// The client repeats calls with [again] instead, which is used only for calls that may be repeated.
+//// unreplayed prevents gRPC from repeating a call by itself. Otherwise gRPC keeps sent messages in a
+//// buffer. If the connection breaks before the call is sent, gRPC replays them on a new connection.
+////
+//// An upload could then be cut short without an error. When the connection breaks, Send returns
+//// io.EOF for a message that is nevertheless in the buffer. If the caller then closes the stream,
+//// gRPC replays the stream up to that message with a regular end, and the server cannot detect that
+//// the rest is missing.
+////
+//// The client repeats calls with [again] instead, which is used only for calls that may be repeated.
 var unreplayed = grpc.MaxRetryRPCBufferSize(0)
 
 // lostUnary is a gRPC interceptor for unary calls. It returns unavailable if the message of the

@@ -142,7 +142,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	}
 }
 
-// callbackReader is the reader of an empty content. It calls the function do when it is read.
+// callbackReader is the reader of an empty content. It calls `do` when it is read.
 type callbackReader struct{ do func() }
 
 func (r *callbackReader) Read([]byte) (int, error) {

@@ -60,7 +60,7 @@ func (s *openStream) forget(id int64) {
 	delete(s.waiting, id)
 }
 
-// write sends the messages that arrive in the channel out. No other goroutine sends on the stream.
+// write sends the messages of the channel `out`. No other goroutine sends on the stream.
 func (s *openStream) write() {
 	for {
 		select {

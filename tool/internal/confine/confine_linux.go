@@ -331,9 +331,9 @@ func ownMounts(attr *syscall.SysProcAttr) {
 	}
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	// The child has all capabilities in its own user namespace, but would lose them at exec. It
-	// drops these ambient capabilities after the confinement is complete. DAC_OVERRIDE is needed
-	// because an overlay's work folder is not accessible to anyone.
+	// The child has all capabilities in its own user namespace, and keeps those at exec that are
+	// ambient. It drops them after the confinement is complete. DAC_OVERRIDE is needed because an
+	// overlay's work folder is not accessible to anyone.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 }

@@ -129,7 +129,7 @@ func (s *repoSearch) modules(folder string, depth int) {
 	}
 }
 
-// gitPath returns the folder that the file at path names after the text prefix. It returns "" if
+// gitPath returns the folder that the file at path names after the text `prefix`. It returns "" if
 // the file names no folder.
 func gitPath(path, prefix string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

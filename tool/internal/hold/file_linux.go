@@ -66,8 +66,8 @@ func (h *File) Deleted() bool {
 // Path returns the current path of the folder.
 func (h *File) Path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
-// Views returns all current paths of the folder, its own path first. The others lead through mounts that
-// show the folder, a folder above it, or a folder in it.
+// Views returns all current paths of the folder, its own path first. The other paths lead through
+// mounts that show the folder, a folder above it, or a folder in it.
 func (h *File) Views() ([]string, error) {
 	path, err := h.Path()
 	if err != nil {

@@ -51,8 +51,8 @@ type Streams struct {
 	sources map[*Stream]bool
 }
 
-// New creates a Streams. The function temporary reports whether the server, after it has refused a
-// frame with this error, may accept the frame when it is sent again. The duration textPause is the
+// New creates a Streams. After the server has refused a frame with an error, `temporary` reports
+// whether the server may accept the frame when it is sent again. The duration textPause is the
 // minimum time between two batches that only continue blocks.
 func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, temporary func(error) bool) *Streams {
 	return &Streams{d: d, logger: logger, textPause: textPause, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}

@@ -318,7 +318,7 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 }
 
 // TestSourceThatIsFarAhead checks a source that has more than maxAhead unsent bytes while the
-// server is unavailable. It waits until its context ends, and then drops output.
+// server is unavailable. The source waits until its context ends, and then drops output.
 func TestSourceThatIsFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
