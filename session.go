@@ -20,7 +20,8 @@ type Session struct {
 	ID uuid.UUID `json:"id"`
 	// KeyID is the API key with which the user signed in; null for the token of the data directory.
 	KeyID *uuid.UUID `json:"keyId"`
-	// KeyName is the name of that API key; "token" for the token of the data directory.
+	// KeyName is the name of the API key with which the user signed in; "token" for the token of
+	// the data directory.
 	KeyName   string `json:"keyName"`
 	CreatedAt Time   `json:"createdAt"`
 	ExpiresAt Time   `json:"expiresAt"`

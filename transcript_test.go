@@ -148,7 +148,8 @@ func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
 }
 
 // TestACompactionIsAMessageOfItsOwn checks that a compaction is stored as the only part of a user's
-// message, with a provider's own block unchanged. Its text is the message's plain text.
+// message, with a provider's own block unchanged. The text of the compaction is the message's plain
+// text.
 func TestACompactionIsAMessageOfItsOwn(t *testing.T) {
 	part := perdure.Compaction("goal: x")
 	part.Native = json.RawMessage(`{"b": 1,"a":2}`)

@@ -8,9 +8,9 @@ type Turns struct {
 	// ClientTools are tools that the client runs. A call of one of them ends the response, and the
 	// client's next message holds the result.
 	ClientTools []ClientTool `json:"clientTools,omitempty"`
-	// ToolChoice is auto, none, required or tool; "" is auto. The value tool requires a call of the
-	// tool ToolName. ToolChoice applies only to the first turn of a response: with required or tool on
-	// every turn, a response would never end.
+	// ToolChoice is "auto", "none", "required" or "tool"; "" is "auto". With "tool" the model must
+	// call the tool ToolName. ToolChoice applies only to the first turn of a response: with
+	// "required" or "tool" on every turn, a response would never end.
 	ToolChoice string `json:"toolChoice,omitempty"`
 	ToolName   string `json:"toolName,omitempty"`
 	// ParallelToolCalls says whether the model may call several tools in one turn; nil means the

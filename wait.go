@@ -239,8 +239,8 @@ func (c TaskCondition) meets(status TaskStatus) bool {
 	return status.Terminal()
 }
 
-// Check returns an error if the wait is invalid. Each node must have exactly one kind, a node of kind
-// any must have children, and names and patterns must be valid. Errors: invalid_argument, unsupported
+// Check returns an error if the wait is invalid. Each node must have exactly one kind, Any and All
+// must have children, and names and patterns must be valid. Errors: invalid_argument, unsupported
 // (a node has no kind that this program knows).
 func (w Wait) Check() error { return w.check("wait", 0) }
 

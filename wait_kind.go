@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// WaitKind is the kind of a node of a [Wait]. The set of kinds is fixed: Check and Evaluate refuse any
-// other kind with the code unsupported.
+// WaitKind is the kind of a node of a [Wait]. The set of kinds is fixed: Check and Evaluate refuse
+// any other kind with the error code "unsupported".
 type WaitKind int
 
 const (
@@ -103,15 +103,15 @@ func knownWaitKinds() string {
 }
 
 // Evaluate reports whether the wait is met. It calls `leaf` for each leaf that it needs. It
-// evaluates the children of a node in order, and stops as soon as the result is certain. A node of
-// kind any is met by one child, even if this program does not know the kind of another child.
+// evaluates the children of a node in order, and stops as soon as the result is certain. A node
+// with Any is met by one child, even if this program does not know the kind of another child.
 // Errors: unsupported (a kind that this program does not know), those of `leaf`.
 func (w Wait) Evaluate(leaf func(Wait) (bool, error)) (bool, error) {
 	return w.decide(func(child Wait) (bool, error) { return child.Evaluate(leaf) }, leaf)
 }
 
-// decide reports whether one node is met. It calls `child` for the children of a node of kind any
-// or all, and `leaf` for a leaf.
+// decide reports whether one node is met. It calls `child` for the children of a node with Any or
+// All, and `leaf` for a leaf.
 func (w Wait) decide(child, leaf func(Wait) (bool, error)) (bool, error) {
 	switch w.Kind() {
 	case WaitKindAny:

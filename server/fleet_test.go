@@ -102,7 +102,7 @@ func (f *fleet) open(c server.Config) {
 	f.gates = append(f.gates, newGate(f.t, s.GRPCAddress()))
 }
 
-// work runs a worker until the test ends. addr is one address or several, separated by commas.
+// work runs a worker until the test ends. `addr` is one address, or several separated by commas.
 func (f *fleet) work(addr string) *worker.Worker {
 	f.t.Helper()
 	d, err := remote.Dial(f.t.Context(), remote.Options{Addr: addr, Token: f.key, Logger: slog.New(slog.DiscardHandler)})

@@ -84,7 +84,7 @@ func (o *observedServer) script(name, text string) {
 }
 
 // employ starts a worker over gRPC and returns a function that stops the worker. The function
-// change, if not nil, modifies the worker's configuration before the start.
+// `change`, if not nil, modifies the worker's configuration before the start.
 func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
 	o.Helper()
 	d, err := remote.Dial(o.Context(), remote.Options{Addr: o.server.GRPCAddress(), Token: o.server.Token(), Logger: o.server.Logger})

@@ -109,7 +109,7 @@ func nameOf(database string) string {
 }
 
 // BackupStore writes a copy of an embedded store to a new file. A server may use the store at the
-// same time. told is called with the bytes written and the approximate total.
+// same time. The function `told` is called with the bytes written and the approximate total.
 func BackupStore(ctx context.Context, file, to string, told func(bytes, about int64)) error {
 	return sqlite.Backup(ctx, file, to, told)
 }

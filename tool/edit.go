@@ -77,8 +77,8 @@ func substitute(text, old, new string, all bool) (result string, n int, problem 
 	return strings.ReplaceAll(text, old, new), n, ""
 }
 
-// overlapping counts the positions in text at which old begins. In "aaa", "aa" begins at two
-// positions, so the occurrence to replace is ambiguous.
+// overlapping counts the positions in text at which the text `old` begins. In "aaa", "aa" begins at
+// two positions, so the occurrence to replace is ambiguous.
 func overlapping(text, old string) int {
 	n := 0
 	for at := strings.Index(text, old); at >= 0; n++ {
@@ -91,7 +91,7 @@ func overlapping(text, old string) int {
 	return n
 }
 
-// whereIs returns the line numbers of the first few occurrences of old in text.
+// whereIs returns the line numbers of the first few occurrences of the text `old`.
 func whereIs(text, old string) string {
 	const most = 5
 	var lines []string

@@ -110,14 +110,15 @@ func (b *bench) task(name string, fn func(agent.TaskContext, int) (int, error)) 
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
 }
 
-// running is a worker that has been started. The function stop stops it and waits for its end.
+// running is a worker that has been started. The function `stop` stops the worker and waits for its
+// end.
 type running struct {
 	*Worker
 	stop func()
 }
 
 // work starts a worker with all defined agents and tasks, and waits until it is registered. Each
-// function in change edits the worker's configuration. The worker stops at the end of the test,
+// function in `change` edits the worker's configuration. The worker stops at the end of the test,
 // unless it is stopped before.
 func (b *bench) work(change ...func(*Config)) running {
 	b.Helper()

@@ -39,8 +39,8 @@ func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }
 
-// dateAgent replaces the duration of the lease in c by how much of the lease is left. The parameter sent is
-// the time by w.Clock at which the request was sent.
+// dateAgent replaces the duration of the lease in c by how much of the lease is left. The parameter
+// `sent` is the time by w.Clock at which the request was sent.
 func (w *Worker) dateAgent(c *perdure.AgentClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }

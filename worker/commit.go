@@ -67,8 +67,8 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 }
 
 // refused handles a commit that the server did not store, and returns the error that the agent's
-// code gets. It does not return if the lease is lost. The parameter ends lists the blocks that the
-// commit would have closed.
+// code gets. It does not return if the lease is lost. The parameter `ends` lists the blocks that
+// the commit would have closed.
 func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)

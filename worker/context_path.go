@@ -80,14 +80,14 @@ func (p heldPath) all() []perdure.Entry {
 	return slices.Concat(p.pinned, p.entries)
 }
 
-// continues reports whether the entries in read, which came from the server, directly follow the
+// continues reports whether the entries `read`, which came from the server, directly follow the
 // last cached entry.
 func (p heldPath) continues(read []perdure.Entry) bool {
 	n := len(p.entries)
 	return n > 0 && len(read) > 0 && isChild(&read[0], &p.entries[n-1]) && tail(read) == 0
 }
 
-// with returns a copy of the path to which the entries in read are appended.
+// with returns a copy of the path to which the entries `read` are appended.
 func (p heldPath) with(read []perdure.Entry) heldPath {
 	p.entries = slices.Concat(p.entries, read)
 	return p
@@ -95,7 +95,7 @@ func (p heldPath) with(read []perdure.Entry) heldPath {
 
 func isChild(e, of *perdure.Entry) bool { return e.ParentID != nil && *e.ParentID == of.ID }
 
-// tail returns the index of the first entry of the unbroken chain at the end of entries. In a
+// tail returns the index of the first entry of the unbroken chain at the end of `entries`. In a
 // chain, each entry is the parent of the entry after it.
 func tail(entries []perdure.Entry) int {
 	i := max(len(entries)-1, 0)
@@ -105,7 +105,7 @@ func tail(entries []perdure.Entry) int {
 	return i
 }
 
-// contextAt returns the part of the cached path that is needed for the context at the entry leaf.
+// contextAt returns the part of the cached path that is needed for the context at the entry `leaf`.
 // The bool reports whether the cache has all entries of that part.
 func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	i := lastOf(p.entries, func(e *perdure.Entry) bool { return e.ID == leaf })
@@ -163,8 +163,8 @@ func (p *paths) held(execution uuid.UUID) heldPath {
 	return heldPath{}
 }
 
-// begin replaces the cached path of an execution by the entries in read, which are needed for a
-// context.
+// begin replaces the cached path of an execution by the entries `read`, which a context consists
+// of.
 func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	if len(read) == 0 {
 		return

@@ -126,8 +126,8 @@ func (r *run) finish() {
 	}
 }
 
-// release releases the claim of the run. The caller sets the reason in a; release sets the lease. If the
-// server cannot be reached in time, the claim ends with its lease.
+// release releases the claim of the run. The caller sets the reason in the argument a, and release
+// adds the lease. If the server cannot be reached in time, the claim ends with its lease.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
 		return // a worker that has stopped waiting for the server lets the lease expire

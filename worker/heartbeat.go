@@ -9,7 +9,7 @@ import (
 )
 
 // newsPause returns the minimum pause after a heartbeat that the server has asked for, so that many
-// cancels cause few heartbeats. The parameter interval is the time between regular heartbeats.
+// cancels cause few heartbeats. The parameter `interval` is the time between regular heartbeats.
 func newsPause(interval time.Duration) time.Duration {
 	return min(interval/50, 100*time.Millisecond)
 }

@@ -267,7 +267,7 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 }
 
 // fill returns an agent that appends n entries of 64 KiB, each with a checkpoint, and then waits
-// for the signal go.
+// for the signal "go".
 func fill(n int) func(agent.Context) (string, error) {
 	body := strings.Repeat("0123456789abcdef", 4<<10)
 	return func(ctx agent.Context) (string, error) {

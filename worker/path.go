@@ -61,8 +61,8 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 	}
 }
 
-// read returns the entries that the query selects. If the server becomes unavailable while it sends them,
-// read starts again from the first one.
+// read returns the entries that the query selects. If the server becomes unavailable while it sends
+// the entries, read starts again from the first one.
 func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entry, error) {
 	var read []perdure.Entry
 	err := w.retry(ctx, func() error {

@@ -15,7 +15,7 @@ func busy(err error) bool {
 }
 
 // forNow reports whether err is temporary, so that a retry may succeed. Errors without a code and
-// timeouts have the code internal, and count as temporary.
+// timeouts have the code "internal", and count as temporary.
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
 // denied reports whether the server refused the worker's key. A retry may succeed, because the key

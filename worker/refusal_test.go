@@ -273,7 +273,7 @@ func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 }
 
 // TestAResultThatIsNeverStoredFailsItsTask checks a result that the server cannot store for
-// StoreFor. The task fails with not_stored and does not run again.
+// StoreFor. The task fails with the error not_stored and does not run again.
 func TestAResultThatIsNeverStoredFailsItsTask(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var tasks, given atomic.Int32

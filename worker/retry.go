@@ -67,7 +67,7 @@ func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again fun
 	}
 }
 
-// failedInside reports whether err is a reply of the server with the code internal.
+// failedInside reports whether err is a reply of the server with the code "internal".
 func failedInside(err error) bool {
 	var coded *perdure.Error
 	return errors.As(err, &coded) && coded.Code == perdure.Internal

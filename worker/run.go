@@ -78,13 +78,13 @@ type run struct {
 	beat  perdure.AgentHeartbeatReply
 	renew leaseClock
 
-	//// The worker's mu guards the fields below.
-	////
-	//// parking is true from before a commit that suspends or ends is sent, until the goroutine has
-	//// parked or that commit has failed. The run's next claim may arrive in between.
-	////
-	//// handed is true from when a claim is sent to the channel `resume` until the run has adopted the
-	//// claim.
+	// The worker's mu guards the fields below.
+	//
+	// parking is true from before a commit that suspends or ends is sent, until the goroutine has
+	// parked or that commit has failed. The run's next claim may arrive in between.
+	//
+	// handed is true from when a claim is sent to the channel `resume` until the run has adopted the
+	// claim.
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber

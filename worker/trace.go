@@ -134,9 +134,8 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// beginAttemptSpan starts the span of an attempt. The parameter asked is the span of the claim that
-// scheduled the task; it becomes the parent. If asked is invalid, the parent is the span in the
-// traceparent of the task.
+// beginAttemptSpan starts the span of an attempt. Its parent is `asked`, the span of the claim that
+// scheduled the task. If `asked` is invalid, the parent is the span in the traceparent of the task.
 func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
 	tracer := w.tracer()
 	if tracer == nil {

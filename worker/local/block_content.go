@@ -36,8 +36,8 @@ type blockState struct {
 }
 
 // add compares a frame with the block. The result p is the part of the frame's text that the block
-// does not have yet; it is empty if the frame is a repeat. The result next is the state of the
-// block with that part. add does not change g: the caller replaces g by next once p is stored.
+// does not have yet; it is empty if the frame is a repeat. The result `next` is the state of the
+// block with that part. add does not change g: the caller replaces g by `next` once p is stored.
 // Error: conflict if text before the frame is missing.
 func (g *blockState) add(source []byte, f perdure.Frame) (p piece, next blockState, err error) {
 	next = blockState{length: g.length, hash: sha256.New()}
@@ -77,8 +77,8 @@ func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte
 	return sum, unreadable(ctx, err)
 }
 
-// shownContent returns the text of a streamed block up to the piece whose hash is sum. Errors: not_found;
-// internal if the text is damaged.
+// shownContent returns the text of a streamed block up to the piece with the hash `sum`. Errors:
+// not_found; internal if the text is damaged.
 func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum == sha256.Sum256(nil) {
 		return io.NopCloser(bytes.NewReader(nil)), nil

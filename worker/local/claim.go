@@ -91,8 +91,8 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. It also polls the queue that only this worker has, on
-// which the tasks of its LOCAL executions are.
+// PollTasks implements [perdure.Dispatch]. It also polls the queue with the tasks of this worker's
+// LOCAL executions, which no other worker polls.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
 	p.Queues = d.withLocal(p.Queues)

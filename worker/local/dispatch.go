@@ -34,8 +34,8 @@ type executionState struct {
 	mu     sync.Mutex              // guards the fields below
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
-	// decided names the answers to questions that this worker has stored, and of which the server
-	// may still have a copy.
+	// decided lists the answers to questions that this worker has stored while the server may still
+	// have a copy.
 	decided []perdure.StoredDecision
 }
 

@@ -107,8 +107,8 @@ func openWriter(path string, before bool) (*writer, error) {
 	return w, nil
 }
 
-// startLog flushes the write-ahead log that the last process left to disk. It must be called before the
-// first write. Error: unavailable on a full disk.
+// startLog flushes to disk the write-ahead log that the last process has left. It must be called
+// before the first write. Error: unavailable on a full disk.
 func startLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -317,8 +317,8 @@ func (w *writer) inTransaction() bool {
 }
 
 // outcome returns the error that the caller of a failed write gets. On a full disk, it frees space
-// and returns unavailable. If err has a code, it returns err unchanged. After any other error, it
-// stops writing and returns internal.
+// and returns the error unavailable. If err has a code, it returns err unchanged. After any other
+// error, it stops writing and returns the error internal.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

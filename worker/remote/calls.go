@@ -51,8 +51,8 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 }
 
 // breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless
-// `stop` is called first. The pending call then fails with unavailable, and is retried at another
-// server. If there is only one server or no deadline, breakAtHalfDeadline does nothing.
+// `stop` is called first. The pending call then fails with the error unavailable, and is retried at
+// another server. If there is only one server or no deadline, breakAtHalfDeadline does nothing.
 func (c *Client) breakAtHalfDeadline(ctx context.Context) (stop func()) {
 	until, limited := ctx.Deadline()
 	if !limited || !c.at.several() {

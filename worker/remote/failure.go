@@ -119,9 +119,9 @@ func ended(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// again repeats a call until it succeeds, its error is neither unavailable nor rate_limited, ctx ends, or
-// the client is closed. The server may receive the call twice. A reconnect ends the pause before the next
-// try, unless the server has said how long to wait.
+// again repeats a call while its error is unavailable or rate_limited, until ctx ends or the client
+// is closed. The server may receive the call twice. A reconnect ends the pause before the next try,
+// unless the server has said how long to wait.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()

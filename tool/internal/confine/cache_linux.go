@@ -51,7 +51,7 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// newCacheFolder creates folders in slot for the overlay over the cache at path.
+// newCacheFolder creates folders in the folder `slot` for the overlay over the cache at path.
 func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
 	c := sandbox.CacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
@@ -63,8 +63,8 @@ func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	return c, nil
 }
 
-// cacheVariables returns the environment variables (name=value) that make toolchains use caches in the
-// folder slot. Through GOPROXY, Go can still read modules that the user has downloaded.
+// cacheVariables returns the environment variables (name=value) that make toolchains use caches in
+// the folder `slot`. Through GOPROXY, Go can still read modules that the user has downloaded.
 func cacheVariables(slot, home string) []string {
 	var vars []string
 	for _, c := range caches {

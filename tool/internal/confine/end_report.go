@@ -54,8 +54,8 @@ func (s *status) problem() string {
 	return s.text.String()
 }
 
-// describe copies the end of the command to e, as the child has reported it. The result ok is false if no
-// end was reported.
+// describe copies the end of the command to e, as the child has reported it. The result `ok` is
+// false if the child has reported none.
 func (s *status) describe(e *Ending) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

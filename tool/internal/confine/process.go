@@ -34,7 +34,7 @@ type Process struct {
 	Env    []string
 	Box    Confinement
 	Record func(pgid int) (forget func()) // called with the process group; may be nil
-	// Bounded is called before the command starts. The parameter by is the name of the mechanism
+	// Bounded is called before the command starts. The parameter `by` is the name of the mechanism
 	// that limits the command's processes and memory. Bounded may be nil.
 	Bounded func(by string)
 	Stdout  io.WriteCloser

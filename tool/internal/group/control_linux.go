@@ -88,8 +88,8 @@ func (c *Control) outOfMemory() string {
 	return memoryExcess(max(used, c.limits.Memory), c.limits.Memory)
 }
 
-// counter returns the number that follows name in a file of the group. The lines of the file have
-// the form "name number". counter returns 0 if no line has this name.
+// counter returns a number from a file of the group whose lines have the form "name number". It
+// returns 0 if no line has this name.
 func (c *Control) counter(file, name string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	for line := range strings.Lines(string(raw)) {

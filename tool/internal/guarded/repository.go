@@ -57,7 +57,7 @@ func (s *repoSearch) add(repo string) {
 	}
 }
 
-// look adds the repositories in folder and, up to the limit of depth, in the folders below it.
+// look adds the repositories in folder and in the folders below it, down to the limit of depth.
 func (s *repoSearch) look(folder string, depth int) {
 	entries := s.entries(folder)
 	if isBare(entries) {

@@ -38,7 +38,7 @@ func openIdentified(path string, flags int) (*File, error) {
 
 func (h *File) close() { h.file.Close() }
 
-// Same reports whether h and other are the same file or folder.
+// Same reports whether h and `other` are the same file or folder.
 func (h *File) Same(other *File) bool { return h.id == other.id }
 
 // Is reports whether f is the same file or folder as h, whatever its name now.

@@ -58,9 +58,10 @@ func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, tempo
 	return &Streams{d: d, logger: logger, textPause: textPause, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
-// Open adds a source for an attempt of a task or for a claim of an execution. The function lost is
-// called if the server says that the lease is lost. A source with much unsent output makes the code
-// wait; after the end of ctx, it drops output instead. The caller ends the source with Close.
+// Open adds a source for an attempt of a task or for a claim of an execution. The function `lost`
+// is called if the server says that the lease is lost. If much output is unsent, the code that
+// writes to the source waits; after the end of ctx, output is dropped instead. The caller ends the
+// source with Close.
 func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
 	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -180,7 +181,7 @@ func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	return frames, sent
 }
 
-// settle marks the blocks in sent, whose frames have got their replies, as no longer being sent.
+// settle marks the blocks `sent`, whose frames have got their replies, as no longer being sent.
 func (s *Streams) settle(sent []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,7 +72,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	return replies, nil
 }
 
-// close closes the blocks whose stored lengths equal those in ends, as a commit does.
+// close closes the blocks whose stored lengths equal those in the list `ends`, as a commit does.
 func (s *shown) close(ends []perdure.BlockEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
