@@ -94,7 +94,7 @@ const (
 	defaultPriority    = 5
 )
 
-// Normal returns the options with defaults filled in. queue is the default of Queue.
+// Normal returns the options with defaults filled in. The default of Queue is the argument.
 func (o TaskOptions) Normal(queue string) TaskOptions {
 	if o.Queue == "" {
 		o.Queue = queue

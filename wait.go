@@ -39,7 +39,7 @@ type Wait struct {
 	Met   bool          `json:"met,omitempty"`
 }
 
-// Facts provides the current state from which leaves of a wait are evaluated.
+// Facts provides the current state with which the nodes of a wait are evaluated.
 type Facts interface {
 	// SignalPending reports whether a signal that matches the pattern is pending.
 	SignalPending(pattern string) bool
@@ -79,17 +79,18 @@ func WaitAny(waits ...Wait) Wait { return Wait{Any: waits} }
 // WaitAll returns a wait that is met when all of the given waits are met.
 func WaitAll(waits ...Wait) Wait { return Wait{All: waits} }
 
-// Reason returns the kind of the wait as clients see it. It is "task" if the wait contains a task that
-// has not ended, else "question" if it contains a question without a decision, else "signal" or
-// "timer". It is "unknown" if a leaf has a kind that this program does not know.
+// Reason returns the kind of the wait as clients see it. It is "task" if the wait contains a task
+// that has not ended, else "question" if it contains a question without a decision, else "signal"
+// or "timer". It is "unknown" if a node has a kind that this program does not know.
 func (w Wait) Reason() string {
 	reason := WaitKindTimer
 	w.walk(func(leaf Wait) { reason = leaf.reasonAfter(reason) })
 	return reason.String()
 }
 
-// reasonAfter returns the kind that people should see for the leaf w and the leaves before it. The
-// argument `reason` is the result for the leaves before it.
+// reasonAfter is called for one childless node of a wait after the other. It returns the kind that
+// people should see for the nodes up to w; the argument `reason` is the result for the nodes before
+// w.
 func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	kind := w.Kind()
 	switch kind {
@@ -105,7 +106,7 @@ func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	}
 }
 
-// reasonOrder ranks the kinds of leaves for Reason, which returns the kind with the highest rank.
+// reasonOrder ranks the kinds of waits for Reason, which returns the kind with the highest rank.
 var reasonOrder = map[WaitKind]int{WaitKindSignal: 1, WaitKindQuestion: 2, WaitKindTask: 3}
 
 // Signals returns the signal names and patterns in the wait.
@@ -203,7 +204,7 @@ func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 }
 
 // Mark returns a copy of the wait in which Met is set for each node that is met according to the
-// facts. It also reports whether the whole wait is met. A leaf of a kind that this program does not
+// facts. It also reports whether the whole wait is met. A node of a kind that this program does not
 // know is not met.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
 	if w.Met {
@@ -294,7 +295,7 @@ func checkEach(waits []Wait, at string, depth int) error {
 	return nil
 }
 
-// walk calls `visit` for each leaf.
+// walk calls `visit` for each node of the wait that has no children.
 func (w Wait) walk(visit func(Wait)) {
 	if w.Kind().Leaf() {
 		visit(w)

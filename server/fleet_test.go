@@ -411,7 +411,7 @@ func (g *gate) mend() {
 	g.shut = false
 }
 
-// hush makes the gate keep its connections and accept new ones, but forward no data.
+// hush stops the forwarding of data. The gate keeps its connections, and accepts new ones.
 func (g *gate) hush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

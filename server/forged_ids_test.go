@@ -94,7 +94,7 @@ func (w *world) requestWith(name, key, query string, headers ...string) answer {
 
 // TestForgedPositions checks that a cursor that is mutated, or that belongs to another org or list,
 // causes no internal error. A refusal has the documented shape. A response to another org never
-// contains data of acme.
+// contains data of the org acme.
 func TestForgedPositions(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -138,8 +138,9 @@ func printable(r rune) rune {
 	return r
 }
 
-// TestForgedIDs checks that requests with ids that are mutated, or that belong to another org or type,
-// cause no internal error. They neither change acme's data nor return it to another org.
+// TestForgedIDs checks that requests with ids that are mutated, or that belong to another org or
+// type, cause no internal error. They neither change data of the org acme nor return it to another
+// org.
 func TestForgedIDs(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -173,8 +174,8 @@ func TestForgedIDs(t *testing.T) {
 	}
 }
 
-// tells reports whether a response contains data of acme. It ignores the path and the slug of the
-// request, because an error may repeat them.
+// tells reports whether a response contains data of the org acme. It ignores the path and the slug
+// of the request, because an error may repeat them.
 func (w *world) tells(a answer) bool {
 	asked := strings.NewReplacer(w.names["path"], "", w.names["slug"], "")
 	return strings.Contains(asked.Replace(a.body+a.head), canary)

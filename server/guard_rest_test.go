@@ -176,7 +176,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 	documented(t, "api.md", rows)
 }
 
-// documented compares the rows of a table in docs/ with those that a test checks.
+// documented compares the rows of a table in a file of docs/ with the rows that a test checks.
 func documented(t *testing.T, file string, rows []string) {
 	t.Helper()
 	raw, err := os.ReadFile("../docs/" + file)
@@ -190,8 +190,8 @@ func documented(t *testing.T, file string, rows []string) {
 	}
 }
 
-// strangeNames returns values for the placeholders in paths. They have the same form as acme's ids
-// and names, but no object has them.
+// strangeNames returns values for the placeholders in paths. They have the same form as the ids and
+// names of the org acme, but no object has them.
 func (w *world) strangeNames() map[string]string {
 	names := maps.Clone(w.names)
 	for what := range names {

@@ -279,9 +279,9 @@ func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	documented(t, "protocol.md", rows)
 }
 
-// TestCallsOfAnotherOrgReachNothing checks that a worker of another org cannot read or change anything of
-// the org acme with any method, even if it has one of acme's leases. The responses are the same as for
-// objects that do not exist.
+// TestCallsOfAnotherOrgReachNothing checks that a worker of another org cannot read or change
+// anything of the org acme with any method, even if it has one of that org's leases. The responses
+// are the same as for objects that do not exist.
 func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)

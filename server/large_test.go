@@ -203,7 +203,7 @@ func TestPayloadsOf64MiB(t *testing.T) {
 	w.same("the output", x.Output, output)
 }
 
-// starting returns a function that creates an execution through the Unix socket.
+// starting returns a function that creates an execution over the Unix socket of the server.
 func starting(s *server.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c := client.Socket(s.Socket(), s.Token())

@@ -145,12 +145,13 @@ type Server struct {
 	grpc     *grpcapi.Server
 	stop     chan struct{} // closed when streams must end
 	fatal    chan error
-	// certificate is HTTP's certificate; nil without TLS.
+	// certificate is the certificate of the HTTP port; nil without TLS.
 	certificate *certificate
 	// draining is set before the shutdown. While it is set, the server reports that it is not
 	// ready.
 	draining atomic.Bool
-	// streams are the streams that http.Server does not track.
+	// streams are the streams of responses that continue after their handler has returned.
+	// http.Server does not wait for them.
 	streams sse.OpenStreams
 
 	closed sync.Once

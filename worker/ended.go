@@ -134,7 +134,8 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// sizeOf returns the approximate number of bytes of the record that the head h describes.
+// sizeOf returns the approximate number of bytes of the record that the head h (see ended)
+// describes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
 // head returns the head of the record with the id (see ended). If it is not in memory, head reads

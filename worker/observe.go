@@ -15,7 +15,7 @@ type Observer struct {
 	// Entered is called when a worker begins to run an agent's function from its top. The argument
 	// `again` is true if the function was entered before for the same execution.
 	Entered func(kind string, again bool)
-	// Resumed is called when a parked goroutine continues; kind is the kind of its agent.
+	// Resumed is called when a parked goroutine continues. The argument is the kind of its agent.
 	Resumed func(kind string)
 	// Attempted is called when an attempt of a task has ended. The argument `code` is the error
 	// code, or "" for success.

@@ -91,7 +91,7 @@ func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 }
 
 // TestAResultIsStoredWithoutWhatWasShown checks that a task's result is stored even if the server
-// refuses a frame of the task's stream or has lost a part of the stream.
+// refuses a part of the task's streamed output or has lost a part of it.
 func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	run := func(t *testing.T, change func(b *bench, c *Config)) {
 		b := newBench(t, time.Minute)
@@ -129,8 +129,8 @@ func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	})
 }
 
-// TestARefusedCommitLeavesItsBlocksToTheNext checks a streamed block. The commit that would have
-// closed it is refused, so the next commit closes it, once.
+// TestARefusedCommitLeavesItsBlocksToTheNext checks that a streamed block is closed once, by the
+// next commit, if the commit that would have closed it is refused.
 func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.e.PayloadLimit = 1 << 20

@@ -53,7 +53,7 @@ func (r *run) ask(name string) asking {
 	return asking{name, number, r.asks.asked.Outcome(name, number)}
 }
 
-// chose makes the next commit record index as the outcome of the wait.
+// chose makes the next commit record the index as the outcome of the wait.
 func (r *run) chose(a asking, index int) {
 	c := perdure.WaitChoice{Name: a.name, Number: a.number, Index: index}
 	r.asks.asked = r.asks.asked.With(c)

@@ -18,7 +18,7 @@ import (
 func TestCancelsReachRunningCodeAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// stop cancels the task for which the agent waits, or the agent.
+		// stop cancels the task for which the agent waits, or the agent itself.
 		stop func(b *bench, id uuid.UUID)
 		// deadline is the deadline of the task.
 		deadline time.Duration

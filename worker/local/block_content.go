@@ -35,10 +35,10 @@ type blockState struct {
 	hash   hash.Hash
 }
 
-// add compares a frame with the block. The result p is the part of the frame's text that the block
-// does not have yet; it is empty if the frame is a repeat. The result `next` is the state of the
-// block with that part. add does not change g: the caller replaces g by `next` once p is stored.
-// Error: conflict if text before the frame is missing.
+// add compares a frame, which has a chunk of the block, with the block. The result p is the part of
+// the frame's text that the block does not have yet; it is empty if the frame is a repeat. The
+// result `next` is the state of the block with that part. add does not change g: the caller
+// replaces g by `next` once p is stored. Error: conflict if text before the frame is missing.
 func (g *blockState) add(source []byte, f perdure.Frame) (p piece, next blockState, err error) {
 	next = blockState{length: g.length, hash: sha256.New()}
 	if g.hash != nil {

@@ -139,7 +139,7 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 }
 
 // TestShownBlockIsFoundByEveryHashItHad checks that the text of a streamed block up to the end of
-// each frame is found by its hash, even if a frame was repeated with more text. A frame is refused
+// each chunk is found by its hash, even if a chunk was repeated with more text. A chunk is refused
 // if text before it is missing.
 func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
 	s := openStore(t, t.TempDir())

@@ -426,8 +426,8 @@ func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	}
 }
 
-// TestShownContentIsKept checks that the text of streamed blocks up to the end of each frame is
-// found in the local store by its hash, even if frames were repeated. After the blocks are closed,
+// TestShownContentIsKept checks that the text of streamed blocks up to the end of each chunk is
+// found in the local store by its hash, even if chunks were repeated. After the blocks are closed,
 // none of their states is in memory.
 func TestShownContentIsKept(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)

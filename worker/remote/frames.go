@@ -36,8 +36,8 @@ func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.
 	return replies, nil
 }
 
-// batch is the content of one message of frames: pieces of frames, each with the index of the frame
-// to which it belongs.
+// batch is the content of one message. It has pieces of frames (chunks of blocks, or events), each
+// with the index of the frame to which it belongs.
 type batch struct {
 	pieces []perdure.Frame
 	of     []int
@@ -80,8 +80,8 @@ func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply
 	return replies
 }
 
-// cut splits a frame into pieces of at most pieceLimit bytes. It splits only between characters, and only
-// the last piece closes the block.
+// cut splits a frame (a chunk of a block, or an event) into pieces of at most pieceLimit bytes. It
+// splits only between characters, and only the last piece closes the block.
 func cut(frame perdure.Frame) []perdure.Frame {
 	var pieces []perdure.Frame
 	for len(frame.Text) > pieceLimit {
@@ -98,8 +98,8 @@ func cut(frame perdure.Frame) []perdure.Frame {
 	return append(pieces, frame)
 }
 
-// frameStream is the one gRPC stream over which the client sends frames. It is opened when it is
-// first used, and replaced when it breaks.
+// frameStream is the one gRPC stream over which the client sends frames: chunks of blocks, and
+// events. It is opened when it is first used, and replaced when it breaks.
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
 

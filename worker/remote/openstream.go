@@ -10,8 +10,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// openStream is an open stream of frames. When the stream breaks, its context ends, with the reason as the
-// cause.
+// openStream is an open gRPC stream for frames: chunks of blocks, and events. When the stream
+// breaks, its context ends, with the reason as the cause.
 type openStream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc

@@ -294,8 +294,8 @@ func (l *launch) filterFd() int {
 	return sandbox.HiddenFd + len(l.hidden)
 }
 
-// share opens the files that the child inherits: the folders and files that a sandbox child covers, and the
-// filter for bubblewrap.
+// share opens the files that the child process inherits: the folders and files that a sandbox child
+// (see Confinement.Child) covers, and the filter for bubblewrap.
 func (l *launch) share() error {
 	for _, h := range l.hidden {
 		if !l.Child {

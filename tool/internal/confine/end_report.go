@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// status collects what a sandbox child reports about the start and the end of its command.
+// status collects what a sandbox child (see Confinement.Child) reports about the start and the end
+// of its command.
 type status struct {
 	mu    sync.Mutex
 	text  strings.Builder

@@ -47,7 +47,7 @@ func (c *Control) bound() error {
 }
 
 // tasks returns the kernel's limit for processes and threads in the group. It includes a reserve
-// for the threads of the sandbox child.
+// for the threads of the sandbox child, the process of this program that becomes the command.
 func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
 // excess returns a description of the limit that the command exceeds, or "". If `first` is true,
