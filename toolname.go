@@ -53,8 +53,8 @@ func checkToolName(at, name string, models []ModelConfig) error {
 	return nil
 }
 
-// ListPlaces returns a function that maps an index to the field name of that list element, as in
-// tools[1].
+// ListPlaces returns a function that maps an index to the field name of the list element with that
+// index, as in tools[1].
 func ListPlaces(list string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 }

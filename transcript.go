@@ -9,7 +9,7 @@ import (
 )
 
 // The transcript rules keep a stored conversation in a form from which a request to any provider
-// can be created; package llm makes the adaptions that single providers need. Each tool call is
+// can be created; package llm makes the adaptations that single providers need. Each tool call is
 // answered exactly once before the next assistant or user message. A result answers a call that is
 // on the path to the result. Every entry stores the tool calls that are still open after it, so a
 // check of the next entry needs only its parent.

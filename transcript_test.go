@@ -47,8 +47,8 @@ func acceptable(messages []perdure.Message) bool {
 	return true
 }
 
-// TestStoredConversationIsAlwaysAcceptable checks that CheckAppend, which sees only one entry and its
-// parent at a time, accepts exactly the conversations that acceptable accepts.
+// TestStoredConversationIsAlwaysAcceptable checks that CheckAppend, which sees only one entry and
+// its parent at a time, accepts exactly the conversations that the function `acceptable` accepts.
 func TestStoredConversationIsAlwaysAcceptable(t *testing.T) {
 	ids := []string{"c1", "c2", "c3"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -326,8 +326,8 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	}
 }
 
-// prototextBytes returns an id in the text format of protobuf messages, in which call returns the
-// responses.
+// prototextBytes returns an id in the text format of protobuf messages, in which the method call
+// returns the responses.
 func prototextBytes(id uuid.UUID) string {
 	text := prototext.MarshalOptions{}.Format(&perdurev1.GetEntriesRequest{ExecutionId: id[:]})
 	_, value, _ := strings.Cut(text, ":")

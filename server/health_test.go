@@ -139,8 +139,8 @@ func TestStoppingServerIsNotReady(t *testing.T) {
 	h.end()
 }
 
-// TestNotReadyWithoutItsStore checks that a server whose store does not answer reports that it is alive
-// but not ready. The reason is the check named store.
+// TestNotReadyWithoutItsStore checks that a server whose store does not answer reports that it is
+// alive but not ready. The reason is the check named "store".
 func TestNotReadyWithoutItsStore(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"sqlite":   func(testing.TB) string { return "" },
@@ -184,8 +184,9 @@ type degradedStore struct {
 
 func (d degradedStore) Degraded(context.Context) []store.Degradation { return d.reasons }
 
-// TestReadinessNamesWhatIsWrongWithTheStore checks that /readyz lists the warnings of a store by check,
-// and still reports ready. Without warnings its response has no member degraded.
+// TestReadinessNamesWhatIsWrongWithTheStore checks that /readyz lists the warnings of a store by
+// the names of the checks, and still reports ready. Without warnings its response has no member
+// "degraded".
 func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

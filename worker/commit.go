@@ -252,7 +252,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
 		// The message id in r.place is that of the assistant's message that is being streamed, not
-		// of this message.
+		// that of this message.
 		e.MessageID = ""
 	}
 	for _, opt := range opts {

@@ -89,7 +89,8 @@ func (e *ended) giveUp() { e.more, e.whole = false, false }
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		// Without this, the contents would stay in memory as long as another head of the same page.
+		// Without this, the contents would stay in memory as long as any head of the same page
+		// does.
 		h.Result, h.Error = perdure.Payload{}, nil
 	}
 	delete(e.heads, id)

@@ -124,8 +124,8 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 }
 
 // enter calls the function of a claimed execution from the top, in a new goroutine. The claim has
-// an agent slot and already counts as work of the worker. A claim with ContinuesParked lacks data, because it
-// was made for a parked goroutine. If that goroutine has ended, enter releases the claim.
+// an agent slot and already counts as work of the worker. A claim with ContinuesParked lacks data,
+// because it was made for a parked goroutine. If that goroutine has ended, the claim is released.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if c.ContinuesParked {
 		go w.giveClaimBack(live, c)

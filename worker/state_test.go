@@ -22,9 +22,8 @@ var (
 	}))
 )
 
-// versioned returns an agent that loads its state, whose versions are described by `states`. If no
-// state is stored, the agent begins with `first`. It saves the state, waits for the signal "go",
-// and returns say(state).
+// versioned returns an agent that loads its state with `states`. If no state is stored, the agent
+// begins with `first`. It saves the state, waits for the signal "go", and returns say(state).
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)

@@ -143,8 +143,8 @@ func (w *writer) prepareTables(before bool) error {
 	})
 }
 
-// do runs a write and returns when its data is on disk; the write may share a transaction with others. If
-// ctx ends first, do returns the cause of ctx, and the write may still be run.
+// do runs a write and returns when its data is on disk; the write may share a transaction with
+// others. If ctx ends first, it returns the cause of ctx, and the write may still be run.
 func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
 	one := &write{apply: apply, size: size, done: make(chan error, 1)}
 	if err := w.send(ctx, one); err != nil {

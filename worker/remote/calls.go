@@ -128,8 +128,8 @@ func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }
 
-// Commit implements perdure.Dispatch. Contents that are too large for the message are uploaded before it.
-// The call is repeated while the server is unavailable or overloaded.
+// Commit implements perdure.Dispatch. Contents that are too large for the message are uploaded
+// before the message is sent. The call is repeated while the server is unavailable or overloaded.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Offer.Slots > 0 {
 		commit.Offer.WorkerID = c.or(commit.Offer.WorkerID)
@@ -153,8 +153,8 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	})
 }
 
-// FinishTask implements perdure.Dispatch. A result that is too large for the message is uploaded before it.
-// The call is repeated while the server is unavailable or overloaded.
+// FinishTask implements perdure.Dispatch. A result that is too large for the message is uploaded
+// before the message is sent. The call is repeated while the server is unavailable or overloaded.
 func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.WorkerID = c.or(f.WorkerID)
 	m := pbconv.FinishToProto(f)

@@ -21,7 +21,7 @@ import (
 // because the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError stores the error of the last try to connect, for Dial. gRPC itself reports that error
+// lastError stores the error of the last try to connect for Dial, because gRPC reports that error
 // only to calls.
 type lastError struct {
 	mu  sync.Mutex
@@ -86,7 +86,8 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil && ended(err) {
 		return ctx.Err()
 	}
-	// The server knows the deadline of the call, and may notice before this client that it has passed.
+	// The server knows the deadline of the call, and may notice before this client that the
+	// deadline has passed.
 	if _, limited := ctx.Deadline(); limited && status.Code(err) == grpccodes.DeadlineExceeded {
 		return context.DeadlineExceeded
 	}

@@ -57,7 +57,7 @@ func (s *repoSearch) add(repo string) {
 	}
 }
 
-// look adds the repositories in folder and in the folders below it, down to the limit of depth.
+// look adds the repositories in the folder and in the folders below it, down to the limit of depth.
 func (s *repoSearch) look(folder string, depth int) {
 	entries := s.entries(folder)
 	if isBare(entries) {

@@ -58,10 +58,10 @@ func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, tempo
 	return &Streams{d: d, logger: logger, textPause: textPause, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
-// Open adds a source for an attempt of a task or for a claim of an execution. The function `lost`
-// is called if the server says that the lease is lost. If much output is unsent, the code that
-// writes to the source waits; after the end of ctx, output is dropped instead. The caller ends the
-// source with Close.
+// Open returns the Stream of an attempt of a task or of a claim of an execution. The function
+// `lost` is called if the server says that the lease is lost. If much output is unsent, the code
+// that writes to the Stream waits; after the end of ctx, output is dropped instead. The caller ends
+// the Stream with Close.
 func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
 	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -211,8 +211,8 @@ type block struct {
 // due reports whether the block has something to send.
 func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
 
-// urgent reports whether the block must be sent at once: it is an event, it begins or ends, or its
-// unsent text fills a frame.
+// urgent reports whether the block must be sent at once: it is an event, it begins or ends, or it
+// has at least maxFrame bytes of unsent text.
 func (b *block) urgent() bool {
 	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.acknowledged == 0
 }
