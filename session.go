@@ -34,8 +34,8 @@ type Session struct {
 	Current bool `json:"current"`
 
 	Org string `json:"-"`
-	// Key, Cookie and Page are SHA-256 hashes: of the API key's secret, and of the two halves of the
-	// session's secret, which are in the cookie and in the page.
+	// Key is the SHA-256 hash of the API key's secret. Cookie and Page are the hashes of the two
+	// halves of the session's secret.
 	Key    Hash `json:"-"`
 	Cookie Hash `json:"-"`
 	Page   Hash `json:"-"`

@@ -224,8 +224,8 @@ func unnamed(text string, names map[string]string) string {
 	return regexp.MustCompile(`(Date: .*|(?i:x-request-id): .*|[0-9a-f]{8}-[0-9a-f-]{27}|n[0-9a-f]{8}|Content-Length: \d+)`).ReplaceAllString(text, "_")
 }
 
-// TestOrgsAreApart checks every operation on an object of an org with a key of another org. The
-// response is the same as if the object did not exist. No response contains data of the first org, and
+// TestOrgsAreApart calls every operation on an object of the org acme with a key of another org.
+// The response is the same as if the object did not exist. No response contains data of acme, and
 // none of its data changes.
 func TestOrgsAreApart(t *testing.T) {
 	w := newWorld(t)

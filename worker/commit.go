@@ -178,8 +178,8 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 
 // upload uploads the content of p as a blob if it is larger than InlineLimit, and replaces it in p
 // by a reference to the blob. For LOCAL executions it uploads nothing, because the local store
-// takes the content out of the commit. The function persist repeats the upload after temporary
-// errors. Errors: payload_too_large over PayloadLimit, and those of persist.
+// takes the content out of the commit. The function `persist` repeats the upload after temporary
+// errors. Errors: payload_too_large over PayloadLimit, and those of `persist`.
 func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil

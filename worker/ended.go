@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxHeads is the maximum number of heads (see ended) in memory. A run reaches it only if its
+	// maxHeads is the maximum number of heads (see the type ended) in memory. A run reaches it only if its
 	// function requests the records in another order than before, because a head is removed when
 	// its record is requested.
 	maxHeads = 10_000
@@ -135,11 +135,11 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// sizeOf returns the approximate number of bytes of the record that the head h (see ended)
+// sizeOf returns the approximate number of bytes of the record that the head h (see the type ended)
 // describes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of the record with the id (see ended). If it is not in memory, head reads
+// head returns the head of the record with the id (see the type ended). If it is not in memory, head reads
 // one more page of heads from the server. It returns nil if that page does not have it either.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {

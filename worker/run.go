@@ -282,8 +282,8 @@ func (r *run) again() {
 	r.giveAgain(taken)
 }
 
-// drop ends the context of the run with the given cause. The goroutine of the run ends at its next blocking
-// call.
+// drop ends the context of the run with the given cause. The run's goroutine ends at its next
+// blocking call.
 func (r *run) drop(cause error) { r.cancel(cause) }
 
 // exit ends the context of the run with the given cause, and then the calling goroutine, as

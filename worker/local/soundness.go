@@ -15,7 +15,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// soundness knows whether the database file of a store may be damaged, and runs the checks that find out.
+// soundness stores whether the database file of a store may be damaged, and runs the checks for
+// damage.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
