@@ -37,7 +37,7 @@ func OpenCore(ctx context.Context, c Config) (*Core, error) {
 	return &Core{store: store, Engine: engine.New(engine.Config{
 		Store: store, Logger: c.Logger, Lease: c.Lease, PayloadLimit: c.PayloadLimit,
 		// A worker sends a heartbeat every third of the lease. Its agents learn of a cancel from
-		// the answer.
+		// the reply.
 		CancelGrace: c.Lease,
 		// Hints within one process are never lost, so no polling is needed.
 		Tick: time.Duration(math.MaxInt64),

@@ -225,9 +225,10 @@ func TestResumeWithoutPages(t *testing.T) {
 	}
 }
 
-// TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records (see the type ended)
-// only if the poll asked for them and the execution was claimed before. It also checks the content
-// of the heads, and the errors for a lost lease, a negative position and an unknown execution.
+// TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records (see the
+// type ended)  only if the poll asked for them and the execution was claimed before. It also checks
+// the content of the heads, and the errors for a lost lease, a negative position and an unknown
+// execution.
 func TestHeadsAreSentOnRequestOnly(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		s := &stepper{steps: 3, size: 10}
