@@ -226,7 +226,7 @@ func TestResumeWithoutPages(t *testing.T) {
 }
 
 // TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records (see the
-// type ended)  only if the poll asked for them and the execution was claimed before. It also checks
+// type ended) only if the poll asked for them and the execution was claimed before. It also checks
 // the content of the heads, and the errors for a lost lease, a negative position and an unknown
 // execution.
 func TestHeadsAreSentOnRequestOnly(t *testing.T) {
