@@ -139,7 +139,7 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 // describes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of the record with the id (see the type ended).  If it is not in memory,
+// head returns the head of the record with the id (see the type ended). If it is not in memory,
 // head reads one more page of heads from the server. It returns nil if that page does not have it
 // either.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
