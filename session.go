@@ -20,7 +20,8 @@ type Session struct {
 	ID uuid.UUID `json:"id"`
 	// KeyID is the API key with which the user signed in; null for the token of the data directory.
 	KeyID *uuid.UUID `json:"keyId"`
-	// KeyName is the name of that API key; "token" for the token of the data directory.
+	// KeyName is the name of the API key with which the user signed in; "token" for the token of
+	// the data directory.
 	KeyName   string `json:"keyName"`
 	CreatedAt Time   `json:"createdAt"`
 	ExpiresAt Time   `json:"expiresAt"`
@@ -33,8 +34,8 @@ type Session struct {
 	Current bool `json:"current"`
 
 	Org string `json:"-"`
-	// Key, Cookie and Page are SHA-256 hashes: of the API key's secret, and of the two halves of the
-	// session's secret, which are in the cookie and in the page.
+	// Key is the SHA-256 hash of the API key's secret. Cookie and Page are the hashes of the two
+	// halves of the session's secret.
 	Key    Hash `json:"-"`
 	Cookie Hash `json:"-"`
 	Page   Hash `json:"-"`

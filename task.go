@@ -45,7 +45,8 @@ const (
 type TaskOptions struct {
 	// Queue is the queue from which workers take the task; default: the execution's queue.
 	Queue string `json:"queue,omitempty"`
-	// Instance distinguishes tasks of one kind with equal inputs. Without it they are one task.
+	// Instance distinguishes tasks of one kind that have equal inputs. Without Instance, such tasks
+	// are one task.
 	Instance string `json:"instance,omitempty"`
 	// Key is an idempotency key that the caller chooses. It replaces the hash of the input.
 	Key string `json:"key,omitempty"`
@@ -79,9 +80,9 @@ type TaskOptions struct {
 	// Compacts is set on a task that writes the summary of a compaction. If the execution ends before
 	// the task, the server appends an event that reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
-	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires is
-	// RequiresConfined if only a worker that confines commands may run the call. Only workers with
-	// FeatureQuestions get a task in which one of the two is set.
+	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires
+	// is RequiresConfined if only a worker that confines commands may run the call. A task with Net
+	// or Requires is given only to workers with FeatureQuestions.
 	Net      string `json:"net,omitempty"`
 	Requires string `json:"requires,omitempty"`
 }
@@ -93,7 +94,7 @@ const (
 	defaultPriority    = 5
 )
 
-// Normal returns the options with defaults filled in. queue is the default of Queue.
+// Normal returns the options with defaults filled in. The default of Queue is the argument.
 func (o TaskOptions) Normal(queue string) TaskOptions {
 	if o.Queue == "" {
 		o.Queue = queue
@@ -182,8 +183,8 @@ type Task struct {
 	MaxAttempts int             `json:"maxAttempts"`
 	Input       json.RawMessage `json:"input"`
 	Result      json.RawMessage `json:"result"`
-	// InputBytes and the fields below it are the length and the hash of input and result. They are for
-	// clients that do not receive the contents.
+	// InputBytes, InputSHA256, ResultBytes and ResultSHA256 are the length and the hash of input
+	// and result. They are for clients that do not receive the contents.
 	InputBytes   int64           `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string          `json:"inputSha256,omitempty" wire:"-"`
 	ResultBytes  int64           `json:"resultBytes,omitempty" wire:"-"`

@@ -16,7 +16,7 @@ const (
 )
 
 // Check returns an error if an option is invalid. The error is invalid_argument, and its field name
-// begins with the argument at.
+// begins with the prefix `at`.
 func (o TaskOptions) Check(at string) error {
 	if at != "" {
 		at += "."

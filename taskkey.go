@@ -73,8 +73,8 @@ func checkNumbers(input json.RawMessage) error {
 	}
 }
 
-// exact reports whether a float64 represents the number exactly, if the number is an integer. For a
-// fraction, exact returns true, because every JSON reader rounds a fraction to the nearest float64.
+// exact reports whether a float64 represents an integer exactly. For a fraction it returns true,
+// because every JSON reader rounds a fraction to the nearest float64.
 func exact(number json.Number) bool {
 	f, err := number.Float64()
 	if err != nil {

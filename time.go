@@ -15,13 +15,13 @@ type Time struct{ time.Time }
 // At converts t to a Time in UTC. It truncates t to milliseconds, the precision of the store.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// AtMilli returns the time ms milliseconds after the Unix epoch.
+// AtMilli converts a number of milliseconds since the Unix epoch to a Time.
 func AtMilli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
 
-// Add returns the time d after t, truncated to milliseconds.
+// Add returns t plus d, truncated to milliseconds.
 func (t Time) Add(d time.Duration) Time { return At(t.Time.Add(d)) }
 
-// Reached reports whether now is at or past t.
+// Reached reports whether the time `now` is t or later.
 func (t Time) Reached(now Time) bool { return !now.Before(t.Time) }
 
 func (t Time) String() string { return t.UTC().Format(wireTime) }

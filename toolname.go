@@ -14,16 +14,16 @@ var toolNameRules = map[string]*regexp.Regexp{
 	"gemini":           regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`),
 }
 
-// TakesToolName reports whether a provider accepts name as the name of a tool. A provider whose
-// rule is unknown accepts any name that is not empty.
+// TakesToolName reports whether a provider accepts a tool with this name. A provider whose rule is
+// unknown accepts any name that is not empty.
 func TakesToolName(provider, name string) bool {
 	rule := toolNameRules[provider]
 	return name != "" && (rule == nil || rule.MatchString(name))
 }
 
 // CheckToolNames refuses a run's tools if two have the same name, or if the provider of one of the
-// models does not accept a name. The error is invalid_argument. at(i) returns the field name of tool i
-// for the error.
+// models does not accept a name. The error is invalid_argument, with the field name that `at`
+// returns for the index of the tool.
 func CheckToolNames(at func(i int) string, names []string, models []ModelConfig) error {
 	first := map[string]int{}
 	for i, name := range names {
@@ -53,8 +53,8 @@ func checkToolName(at, name string, models []ModelConfig) error {
 	return nil
 }
 
-// ListPlaces returns a function that maps an index to the field name of that list element, as in
-// tools[1].
+// ListPlaces returns a function that maps an index to the field name of the list element with that
+// index, as in tools[1].
 func ListPlaces(list string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 }

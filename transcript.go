@@ -9,10 +9,10 @@ import (
 )
 
 // The transcript rules keep a stored conversation in a form from which a request to any provider
-// can be created; package llm adapts it for single providers. Each tool call is answered exactly
-// once before the next assistant or user message, and a result answers a call on its path. Every
-// entry stores the tool calls that are still open after it, so a check of the next entry needs only
-// its parent.
+// can be created; package llm makes the adaptations that single providers need. Each tool call is
+// answered exactly once before the next assistant or user message. A result answers a call that is
+// on the path to the result. Every entry stores the tool calls that are still open after it, so a
+// check of the next entry needs only its parent.
 
 // CheckAppend checks whether the entry e may follow parent (nil if e is a root). It returns the tool
 // calls that are open after e, in call order.
@@ -150,8 +150,8 @@ func contentRules(e Entry) DocumentRules {
 
 func decodeStrictly(e Entry) (Message, error) {
 	m := Message{Role: e.Role}
-	// A key may occur twice inside arguments and native: a model or its provider wrote them, and they
-	// are stored unchanged.
+	// A key may occur twice inside the members `arguments` and `native`: a model or its provider
+	// wrote them, and they are stored unchanged.
 	if err := checkNoDoubledKeys("content", e.Content, "arguments", "native"); err != nil {
 		return m, transcriptField(e, err)
 	}
@@ -165,8 +165,8 @@ func decodeStrictly(e Entry) (Message, error) {
 }
 
 // ClosingResults creates a result for each open tool call when an execution ends or a turn fails.
-// Each result has the text in the argument why. The map names has the names of the known tools, by
-// the ids of the tool calls.
+// Each result has the text `why`. The map `names` has the names of the called tools by the ids of
+// the calls.
 func ClosingResults(parent Entry, open []string, names map[string]string, why string) ([]Entry, error) {
 	var results []Entry
 	for _, call := range open {
@@ -184,7 +184,8 @@ func ClosingResults(parent Entry, open []string, names map[string]string, why st
 	return results, nil
 }
 
-// AddCallNames adds an entry to names for each tool call in parts: its id and the name of its tool.
+// AddCallNames adds each tool call in parts to the map `names`: the name of its tool, by the id of
+// the call.
 func AddCallNames(names map[string]string, parts []Part) {
 	for _, p := range parts {
 		if p.Type == PartToolCall {

@@ -47,8 +47,8 @@ func acceptable(messages []perdure.Message) bool {
 	return true
 }
 
-// TestStoredConversationIsAlwaysAcceptable checks that CheckAppend, which sees only one entry and its
-// parent at a time, accepts exactly the conversations that acceptable accepts.
+// TestStoredConversationIsAlwaysAcceptable checks that CheckAppend, which sees only one entry and
+// its parent at a time, accepts exactly the conversations that the function `acceptable` accepts.
 func TestStoredConversationIsAlwaysAcceptable(t *testing.T) {
 	ids := []string{"c1", "c2", "c3"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -148,7 +148,8 @@ func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
 }
 
 // TestACompactionIsAMessageOfItsOwn checks that a compaction is stored as the only part of a user's
-// message, with a provider's own block unchanged. Its text is the message's plain text.
+// message, with a provider's own block unchanged. The text of the compaction is the message's plain
+// text.
 func TestACompactionIsAMessageOfItsOwn(t *testing.T) {
 	part := perdure.Compaction("goal: x")
 	part.Native = json.RawMessage(`{"b": 1,"a":2}`)

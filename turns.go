@@ -8,9 +8,9 @@ type Turns struct {
 	// ClientTools are tools that the client runs. A call of one of them ends the response, and the
 	// client's next message holds the result.
 	ClientTools []ClientTool `json:"clientTools,omitempty"`
-	// ToolChoice is auto, none, required or tool; "" is auto. The value tool requires a call of the
-	// tool ToolName. ToolChoice applies only to the first turn of a response: with required or tool on
-	// every turn, a response would never end.
+	// ToolChoice is "auto", "none", "required" or "tool"; "" is "auto". With "tool" the model must
+	// call the tool ToolName. ToolChoice applies only to the first turn of a response: with
+	// "required" or "tool" on every turn, a response would never end.
 	ToolChoice string `json:"toolChoice,omitempty"`
 	ToolName   string `json:"toolName,omitempty"`
 	// ParallelToolCalls says whether the model may call several tools in one turn; nil means the
@@ -25,9 +25,9 @@ type Turns struct {
 	// changes nothing.
 	Compact CompactMode `json:"compact,omitempty"`
 	// CompactFrom, if set, is the number of tokens from which a context is compacted, even if the
-	// configuration turns automatic compaction off. If automatic compaction would begin at a smaller
-	// number, or if CompactFrom is 0, the number of automatic compaction applies. The summary then
-	// covers the whole conversation, and only messages of the user and the system remain beside it.
+	// configuration turns automatic compaction off. 0, or a number above that of automatic
+	// compaction, means the number of automatic compaction. With CompactFrom, a summary covers the
+	// whole conversation: only messages of the user and the system remain beside it.
 	CompactFrom *int `json:"compactFrom,omitempty"`
 	Hints
 }

@@ -15,7 +15,7 @@ var UserMessageMembers = []string{"text", "parts"}
 
 // ParseUserMessage parses the value of a userMessage signal in the form of the API: {"text": "..."}
 // or {"parts": [...]}, and nothing else. Every API that sends a message to an execution uses it.
-// The error is invalid_argument, and its field name begins with the argument field.
+// The error is invalid_argument, and its field name begins with the prefix `field`.
 func ParseUserMessage(field string, value json.RawMessage) (Message, error) {
 	m := Message{Role: RoleUser}
 	var members map[string]json.RawMessage
@@ -76,7 +76,7 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 
 // CheckUserParts refuses parts that a user's message cannot have. It accepts texts, images and
 // files, and only the members that belong to their type. It accepts an empty list. The error is
-// invalid_argument, and its field name begins with the argument field.
+// invalid_argument, and its field name begins with the prefix `field`.
 func CheckUserParts(field string, parts []Part) error {
 	if len(parts) == 0 {
 		return nil

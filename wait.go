@@ -39,7 +39,7 @@ type Wait struct {
 	Met   bool          `json:"met,omitempty"`
 }
 
-// Facts provides the current state from which leaves of a wait are evaluated.
+// Facts provides the current state with which the nodes of a wait are evaluated.
 type Facts interface {
 	// SignalPending reports whether a signal that matches the pattern is pending.
 	SignalPending(pattern string) bool
@@ -79,17 +79,18 @@ func WaitAny(waits ...Wait) Wait { return Wait{Any: waits} }
 // WaitAll returns a wait that is met when all of the given waits are met.
 func WaitAll(waits ...Wait) Wait { return Wait{All: waits} }
 
-// Reason returns the kind of the wait as clients see it. It is "task" if the wait contains a task that
-// has not ended, else "question" if it contains a question without a decision, else "signal" or
-// "timer". It is "unknown" if a leaf has a kind that this program does not know.
+// Reason returns the kind of the wait as clients see it. It is "task" if the wait contains a task
+// that has not ended, else "question" if it contains a question without a decision, else "signal"
+// or "timer". It is "unknown" if a node has a kind that this program does not know.
 func (w Wait) Reason() string {
 	reason := WaitKindTimer
 	w.walk(func(leaf Wait) { reason = leaf.reasonAfter(reason) })
 	return reason.String()
 }
 
-// reasonAfter combines the kind of the leaf w with reason, the result for the leaves before it. It
-// returns the kind that people should see.
+// reasonAfter is called for one childless node of a wait after the other. It returns the kind that
+// people should see for the nodes up to w; the argument `reason` is the result for the nodes before
+// w.
 func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	kind := w.Kind()
 	switch kind {
@@ -105,7 +106,7 @@ func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	}
 }
 
-// reasonOrder ranks the kinds of leaves for Reason, which returns the kind with the highest rank.
+// reasonOrder ranks the kinds of waits for Reason, which returns the kind with the highest rank.
 var reasonOrder = map[WaitKind]int{WaitKindSignal: 1, WaitKindQuestion: 2, WaitKindTask: 3}
 
 // Signals returns the signal names and patterns in the wait.
@@ -176,9 +177,9 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of w in which a Timer replaces each After. If the record asked has a due time
-// under the name of the timer, that time is used. Otherwise the due time is now plus After, and is
-// added to the returned record. The argument now is the current time of the store.
+// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due times
+// of earlier calls by the name of the timer; a due time in it is used again. Otherwise the due time
+// is the store's time `now` plus After, and is added to the returned record.
 func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
@@ -203,7 +204,7 @@ func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 }
 
 // Mark returns a copy of the wait in which Met is set for each node that is met according to the
-// facts. It also reports whether the whole wait is met. A leaf of a kind that this program does not
+// facts. It also reports whether the whole wait is met. A node of a kind that this program does not
 // know is not met.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
 	if w.Met {
@@ -239,8 +240,8 @@ func (c TaskCondition) meets(status TaskStatus) bool {
 	return status.Terminal()
 }
 
-// Check returns an error if the wait is invalid. Each node must have exactly one kind, a node of kind
-// any must have children, and names and patterns must be valid. Errors: invalid_argument, unsupported
+// Check returns an error if the wait is invalid. Each node must have exactly one kind, Any and All
+// must have children, and names and patterns must be valid. Errors: invalid_argument, unsupported
 // (a node has no kind that this program knows).
 func (w Wait) Check() error { return w.check("wait", 0) }
 
@@ -294,7 +295,7 @@ func checkEach(waits []Wait, at string, depth int) error {
 	return nil
 }
 
-// walk calls the function visit for each leaf.
+// walk calls `visit` for each node of the wait that has no children.
 func (w Wait) walk(visit func(Wait)) {
 	if w.Kind().Leaf() {
 		visit(w)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// WaitKind is the kind of a node of a [Wait]. The set of kinds is fixed: Check and Evaluate refuse any
-// other kind with the code unsupported.
+// WaitKind is the kind of a node of a [Wait]. The set of kinds is fixed: Check and Evaluate refuse
+// any other kind with the error code "unsupported".
 type WaitKind int
 
 const (
@@ -102,16 +102,16 @@ func knownWaitKinds() string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// Evaluate reports whether the wait is met. It calls the function leaf for each leaf that it needs. It
-// evaluates the children of a node in order, and stops as soon as the result is certain. A node of kind
-// any is met by one child, even if this program does not know the kind of another child. Errors:
-// unsupported (a kind that this program does not know), those of leaf.
+// Evaluate reports whether the wait is met. It calls `leaf` for each childless node that it needs.
+// It evaluates the children of a node in order, and stops as soon as the result is certain. A node
+// with Any is met by one child, even if this program does not know the kind of another child.
+// Errors: unsupported (a kind that this program does not know), those of `leaf`.
 func (w Wait) Evaluate(leaf func(Wait) (bool, error)) (bool, error) {
 	return w.decide(func(child Wait) (bool, error) { return child.Evaluate(leaf) }, leaf)
 }
 
-// decide reports whether one node is met. It calls the function child for the children of a node of
-// kind any or all, and the function leaf for a leaf.
+// decide reports whether one node is met. It calls `child` for the children of a node with Any or
+// All, and `leaf` for a node without children.
 func (w Wait) decide(child, leaf func(Wait) (bool, error)) (bool, error) {
 	switch w.Kind() {
 	case WaitKindAny:
@@ -140,7 +140,7 @@ func (w Wait) decide(child, leaf func(Wait) (bool, error)) (bool, error) {
 	}
 }
 
-// metBy reports whether the facts meet the leaf w.
+// metBy reports whether the facts meet w, a wait without children.
 func (w Wait) metBy(facts Facts) bool {
 	switch w.Kind() {
 	case WaitKindSignal:

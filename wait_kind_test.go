@@ -102,8 +102,8 @@ func TestEveryFieldOfAWaitBelongsToAKind(t *testing.T) {
 }
 
 // TestUnknownKindsOfWaitAreRefused checks a wait from a newer program. Check refuses it with the
-// code unsupported and the place of the node, Evaluate returns unsupported, and the node is never
-// met. A node of kind any that has such a child can be met by another child.
+// error code "unsupported" and the place of the node, Evaluate returns the same code, and the node
+// is never met. A node with Any that has such a child can be met by another child.
 func TestUnknownKindsOfWaitAreRefused(t *testing.T) {
 	var newer perdure.Wait
 	if err := json.Unmarshal([]byte(`{"omen":"q1"}`), &newer); err != nil {

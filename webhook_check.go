@@ -37,7 +37,7 @@ func (r WebhookRequest) Normal() WebhookRequest {
 	return r
 }
 
-// Check checks the request. If loopback is true, the URL may also be http to this machine, for
+// Check checks the request. If `loopback` is true, the URL may also be http to this machine, for
 // development. Errors: invalid_argument.
 func (r WebhookRequest) Check(loopback bool) error {
 	if err := checkWebhookURL(r.URL, loopback); err != nil {

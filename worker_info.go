@@ -20,7 +20,7 @@ const (
 	MaxQueuePauses = 1000
 	// MaxQueueName is the maximum length in bytes of the name of a queue that is paused.
 	MaxQueueName = 512
-	// MaxQueueCount is the largest number that counts of a queue or a worker reach. A count of
+	// MaxQueueCount is the upper limit of the counts in QueueInfo and WorkerInfo. A count of
 	// MaxQueueCount means that number or more.
 	MaxQueueCount = 1000
 	// MaxListedHolds is the maximum number of elements of WorkerInfo.Holds.

@@ -64,8 +64,8 @@ func (a *authority) write(path, kind string, raw []byte) string {
 	return path
 }
 
-// issue writes a certificate with the given serial number to the file cert, and its key to the file
-// key.
+// issue writes a certificate with the given serial number, and its key, to the files at the paths
+// `cert` and `key`.
 func (a *authority) issue(serial int64, cert, key string) {
 	a.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -155,8 +155,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// TestWorkersOverTLS checks that workers can connect over TLS with a valid key. If ClientCA is set,
-// they also need a certificate of that authority.
+// TestWorkersOverTLS checks that workers can connect over TLS with a valid API key. If ClientCA is
+// set, a worker also needs a certificate that ClientCA has signed.
 func TestWorkersOverTLS(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
@@ -211,8 +211,8 @@ func registerOver(t *testing.T, o remote.Options) error {
 	return err
 }
 
-// TestAuthoritiesNeedTLS checks that a server with ClientCA and without its own certificate does not
-// open.
+// TestAuthoritiesNeedTLS checks that a server with ClientCA but without its own certificate does
+// not open.
 func TestAuthoritiesNeedTLS(t *testing.T) {
 	_, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), ClientCA: newAuthority(t).file()})
 	if !perdure.IsCode(err, perdure.InvalidArgument) {

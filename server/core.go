@@ -12,17 +12,16 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Core is the inner part of a server: its rules over a real store, without transports and
-// background loops. It runs no sweeps by itself: the program that opened it calls Sweep when
-// something may be due. Therefore its clock may be virtual. Package agent/agenttest runs agents on
-// a Core.
+// Core is a server without transports and background loops: the engine over an SQLite store. It
+// runs no sweeps by itself: the program that opened it calls Sweep when something may be due. So
+// its clock may be virtual. Package agent/agenttest runs agents on a Core.
 type Core struct {
 	*engine.Engine
 	store *sqlite.Store
 }
 
-// CoreFile is the name of the database in the folder of a Core. A copy of a closed database opens
-// faster than an empty folder.
+// CoreFile is the name of the database in the folder of a Core. OpenCore is faster in a folder with
+// a copy of a closed database than in an empty folder.
 const CoreFile = "perdure.db"
 
 // OpenCore opens the store in the folder c.Data, which must exist. It uses only Data, Lease,
@@ -37,16 +36,15 @@ func OpenCore(ctx context.Context, c Config) (*Core, error) {
 	}
 	return &Core{store: store, Engine: engine.New(engine.Config{
 		Store: store, Logger: c.Logger, Lease: c.Lease, PayloadLimit: c.PayloadLimit,
-		// An agent learns of its cancellation from a heartbeat. A third of the lease passes between two
-		// heartbeats.
+		// A worker sends a heartbeat every third of the lease. Its agents learn of a cancel from
+		// the reply.
 		CancelGrace: c.Lease,
 		// Hints within one process are never lost, so no polling is needed.
 		Tick: time.Duration(math.MaxInt64),
 	})}, nil
 }
 
-// Dispatch returns the API for a worker in this process. ReturnEmbedded releases the leases of such
-// workers.
+// Dispatch returns the API for a worker in this process.
 func (c *Core) Dispatch(org string) perdure.Dispatch { return c.Engine.Dispatch(org, true) }
 
 // Close closes the store.

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/filelock"
 )
 
-// OwnedError reports that another live process owns the data directory. Commands then connect to it
-// over Socket.
+// OwnedError reports that another live process owns the data directory. Commands can connect to
+// that process over the Unix socket at Socket.
 type OwnedError struct {
 	Data, Socket string
 	PID          int // 0 if it could not be read
@@ -51,8 +51,8 @@ func own(data string) (*lock, error) {
 	return l, nil
 }
 
-// alive reports whether a process with the id exists. The id 0 means that the owner has not written its
-// id yet. For 0, alive returns true.
+// alive reports whether the process with the id exists. It returns true for 0: the owner has not
+// written its id yet.
 func alive(pid int) bool { return pid == 0 || syscall.Kill(pid, 0) != syscall.ESRCH }
 
 // isOwned reports whether a live process owns a data directory. It holds no lock after it returns.

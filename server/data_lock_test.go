@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// hold locks the data directory as the process with the id, and returns the locked file.
+// hold locks the data directory as if the process `pid` did, and returns the locked file.
 func hold(t *testing.T, data string, pid int) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(data, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -28,8 +28,8 @@ func hold(t *testing.T, data string, pid int) *os.File {
 	return file
 }
 
-// TestOwnWaitsForTheChildOfADeadOwner checks that own waits if the owner of the data directory is
-// dead, but a child process of the owner still holds the lock for a moment.
+// TestOwnWaitsForTheChildOfADeadOwner checks that the function `own` waits if the owner of the data
+// directory is dead, but a child process of the owner still holds the lock for a moment.
 func TestOwnWaitsForTheChildOfADeadOwner(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -50,8 +50,8 @@ func TestOwnWaitsForTheChildOfADeadOwner(t *testing.T) {
 	})
 }
 
-// TestOwnRefusesADirectoryOfALiveOwnerAtOnce checks that own fails at once, without waiting for the
-// lock, if the owner of the data directory is alive.
+// TestOwnRefusesADirectoryOfALiveOwnerAtOnce checks that the function `own` fails at once, without
+// waiting for the lock, if the owner of the data directory is alive.
 func TestOwnRefusesADirectoryOfALiveOwnerAtOnce(t *testing.T) {
 	data := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -36,19 +36,19 @@ type fleet struct {
 
 	mu   sync.Mutex // guards the fields below
 	done map[string]int
-	// hold, if set, is called by the agents that run the method tell, after each signal.
+	// hold, if set, is called after each signal that the agent `tell` receives.
 	hold func(agent.Context)
 }
 
-// newFleet runs n servers that exchange hints through nats, unless nats is "". After all tests,
-// TestMain checks that no goroutine remains.
+// newFleet runs n servers that exchange hints through the NATS server at the URL `nats`. If `nats`
+// is "", the servers exchange no hints.
 func newFleet(t *testing.T, n int, nats string) *fleet {
 	t.Helper()
 	return newFleetWith(t, n, nats, 0)
 }
 
-// patience is how long workers may take to reconnect. On a busy machine agents must not be started
-// elsewhere too early.
+// patience is how long a worker may take to reconnect before its agents are started elsewhere. It
+// is long enough for a busy machine.
 const patience = time.Minute
 
 // newFleetWith is like newFleet, with a lease; 0 is the default lease.
@@ -102,7 +102,7 @@ func (f *fleet) open(c server.Config) {
 	f.gates = append(f.gates, newGate(f.t, s.GRPCAddress()))
 }
 
-// work runs a worker until the test ends. addr is one address or several, separated by commas.
+// work runs a worker until the test ends. `addr` is one address, or several separated by commas.
 func (f *fleet) work(addr string) *worker.Worker {
 	f.t.Helper()
 	d, err := remote.Dial(f.t.Context(), remote.Options{Addr: addr, Token: f.key, Logger: slog.New(slog.DiscardHandler)})
@@ -128,7 +128,7 @@ func (f *fleet) work(addr string) *worker.Worker {
 	return w
 }
 
-// everywhere returns the addresses of all servers' gates, separated by commas.
+// everywhere returns the addresses of the gates of all servers, separated by commas.
 func (f *fleet) everywhere() string {
 	var all []string
 	for _, g := range f.gates {
@@ -137,7 +137,7 @@ func (f *fleet) everywhere() string {
 	return strings.Join(all, ",")
 }
 
-// story is the input of the agent whose function is tell.
+// story is the input of the agent `tell`.
 type story struct {
 	Chapters int
 	Large    bool // each chapter is stored as an entry of 100 KiB
@@ -163,14 +163,15 @@ func (f *fleet) note(what string) {
 	f.done[what]++
 }
 
-// progress is the state of an agent with the function tell. Told records that a chapter was told, so
-// that no worker tells it a second time after a wait.
+// progress is the state of the agent `tell`. Told records that the text of the chapter was written,
+// so that no worker writes it again after a wait.
 type progress struct {
 	Chapter int
 	Told    bool
 }
 
-// tell streams text in pieces, with a step and a task in each chapter.
+// tell is the agent of these tests. In each chapter it streams text in pieces, and runs a step and
+// a task.
 func (f *fleet) tell(ctx agent.Context, s story) (string, error) {
 	var at progress
 	if _, err := ctx.State(&at); err != nil {
@@ -291,8 +292,8 @@ func (f *fleet) ended(at int, id uuid.UUID, s story) *perdure.Execution {
 	return x
 }
 
-// log returns an API that reads the log of an execution. For each request, the function at returns
-// the number of the server that receives it.
+// log returns an API that reads the log of an execution. For each request, the function `at`
+// returns the index of the server that receives the request.
 func (f *fleet) log(id uuid.UUID, at func() int) logtest.API {
 	return logtest.API{
 		URL: func() string { return "http://" + f.servers[at()].HTTPAddress() },
@@ -410,7 +411,7 @@ func (g *gate) mend() {
 	g.shut = false
 }
 
-// hush makes the gate keep its connections and accept new ones, but forward no data.
+// hush stops the forwarding of data. The gate keeps its connections, and accepts new ones.
 func (g *gate) hush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

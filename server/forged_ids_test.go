@@ -26,7 +26,7 @@ func newForger(t *testing.T) forger {
 	return forger{rand.New(rand.NewPCG(seed, 0))}
 }
 
-// of returns a mutation of value, which usually differs from it in few bytes.
+// of returns a mutation of the string `value`. Usually only a few bytes differ.
 func (f forger) of(value string) string {
 	raw := []byte(value)
 	switch f.IntN(8) {
@@ -50,7 +50,8 @@ func (f forger) of(value string) string {
 	return string(raw)
 }
 
-// positions returns valid cursors of acme: of pages, logs and streams.
+// positions returns valid cursors of lists, logs and streams of the org acme, and ids of its
+// objects.
 func (w *world) positions() []string {
 	w.Helper()
 	found := map[string]bool{}
@@ -93,7 +94,7 @@ func (w *world) requestWith(name, key, query string, headers ...string) answer {
 
 // TestForgedPositions checks that a cursor that is mutated, or that belongs to another org or list,
 // causes no internal error. A refusal has the documented shape. A response to another org never
-// contains data of acme.
+// contains data of the org acme.
 func TestForgedPositions(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -137,8 +138,9 @@ func printable(r rune) rune {
 	return r
 }
 
-// TestForgedIDs checks that requests with ids that are mutated, or that belong to another org or type,
-// cause no internal error. They neither change acme's data nor return it to another org.
+// TestForgedIDs checks that requests with ids that are mutated, or that belong to another org or
+// type, cause no internal error. They neither change data of the org acme nor return it to another
+// org.
 func TestForgedIDs(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -172,8 +174,8 @@ func TestForgedIDs(t *testing.T) {
 	}
 }
 
-// tells reports whether a response contains data of acme. The path and the slug are not counted,
-// because a refusal may repeat them from the request.
+// tells reports whether a response contains data of the org acme. It ignores the path and the slug
+// of the request, because an error may repeat them.
 func (w *world) tells(a answer) bool {
 	asked := strings.NewReplacer(w.names["path"], "", w.names["slug"], "")
 	return strings.Contains(asked.Replace(a.body+a.head), canary)

@@ -77,8 +77,8 @@ func TestPublicRoutesAreListed(t *testing.T) {
 	}
 }
 
-// request sends a request to a route of the table. The map names has the values for placeholders in
-// the path, such as {id}.
+// request sends a request to a route of the table. The map `names` has the values for placeholders
+// in the path, such as {id}.
 func (w *world) request(name, key string, names map[string]string) answer {
 	w.Helper()
 	return w.requestAs(name, routes[name], key, names)
@@ -176,7 +176,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 	documented(t, "api.md", rows)
 }
 
-// documented compares the rows of a table in docs/ with those that a test checks.
+// documented compares the rows of a table in a file of docs/ with the rows that a test checks.
 func documented(t *testing.T, file string, rows []string) {
 	t.Helper()
 	raw, err := os.ReadFile("../docs/" + file)
@@ -190,7 +190,8 @@ func documented(t *testing.T, file string, rows []string) {
 	}
 }
 
-// strangeNames returns values for the placeholders that have the same form as acme's but name nothing.
+// strangeNames returns values for the placeholders in paths. They have the same form as the ids and
+// names of the org acme, but no object has them.
 func (w *world) strangeNames() map[string]string {
 	names := maps.Clone(w.names)
 	for what := range names {
@@ -223,8 +224,8 @@ func unnamed(text string, names map[string]string) string {
 	return regexp.MustCompile(`(Date: .*|(?i:x-request-id): .*|[0-9a-f]{8}-[0-9a-f-]{27}|n[0-9a-f]{8}|Content-Length: \d+)`).ReplaceAllString(text, "_")
 }
 
-// TestOrgsAreApart checks every operation on an object of an org with a key of another org. The
-// response is the same as if the object did not exist. No response contains data of the first org, and
+// TestOrgsAreApart calls every operation on an object of the org acme with a key of another org.
+// The response is the same as if the object did not exist. No response contains data of acme, and
 // none of its data changes.
 func TestOrgsAreApart(t *testing.T) {
 	w := newWorld(t)
@@ -265,8 +266,8 @@ func TestOrgsAreApart(t *testing.T) {
 	}
 }
 
-// TestReferencesToAnotherOrgAreUnknown checks that an object of another org is unknown also if a
-// request names it in its body, or below the caller's own object.
+// TestReferencesToAnotherOrgAreUnknown checks requests that name an object of another org in the
+// body, or in the path after an object of the caller's org. The named object is unknown.
 func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	own, err := w.client("rival", "admin").Start(t.Context(), client.StartRequest{Kind: "agent"})

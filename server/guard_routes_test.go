@@ -8,8 +8,8 @@ type route struct {
 	// needs is the lowest role whose key may call the operation; "" means that the operation needs no
 	// key.
 	needs perdure.KeyRole
-	// body and ctype are the request's body and content type. An empty body means no body, an empty
-	// ctype JSON.
+	// body and ctype are the request's body and content type. If body is "", the request has no
+	// body. If ctype is "", the content type is JSON.
 	body, ctype string
 	query       string
 	headers     []string // additional headers, in pairs
@@ -21,8 +21,8 @@ const (
 	asApprover = perdure.KeyApprover
 	asClient   = perdure.KeyClient
 	asAdmin    = perdure.KeyAdmin
-	// asOperator stands for the token of the data directory. A stored key is not sufficient for the
-	// operation.
+	// asOperator means that the operation needs the token of the data directory. An API key is not
+	// sufficient.
 	asOperator = perdure.KeyRole("operator")
 )
 
@@ -148,8 +148,8 @@ var routes = map[string]route{
 	"GET /v1/models/{slug}":                                {needs: asClient},
 }
 
-// beside lists the patterns with which the server registers a route under another name than in the
-// map routes. It maps each of them to the operations in routes.
+// beside lists the patterns that the server registers and that are not keys of the map `routes`.
+// Its values are the operations in `routes` that such a pattern serves.
 var beside = map[string][]string{
 	"GET /{$}":                                   {"GET /"},
 	"/v1/stream/":                                {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},

@@ -107,8 +107,8 @@ func namingNothing() requestFiller {
 	return requestFiller{execution: uuid.New(), task: uuid.New(), entry: uuid.New(), blob: uuid.New(), claim: uuid.New(), taskClaim: uuid.New(), fence: 1, worker: uuid.New()}
 }
 
-// fill sets all members of a message. Of each oneof it sets only one member: the one with the index
-// place, or the last one if the oneof has fewer members.
+// fill sets all members of a message. Of each oneof it sets only the member with the index `place`,
+// or the last one if the oneof has fewer members.
 func (n requestFiller) fill(m protoreflect.Message, place int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -157,7 +157,7 @@ func (n requestFiller) message(m protoreflect.Message, f protoreflect.FieldDescr
 	}
 }
 
-// something is a JSON value that each member for JSON accepts.
+// something is a JSON text that every member that contains JSON accepts.
 const something = `"x"`
 
 func (n requestFiller) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
@@ -214,8 +214,8 @@ func (n requestFiller) bytes(m protoreflect.Message, f protoreflect.FieldDescrip
 	return id[:]
 }
 
-// requests returns the messages to send in one call of the method. A stream whose messages have a oneof
-// gets two: its header, and a message of the other kind.
+// requests returns the messages to send in one call of a method. For a stream whose messages have a
+// oneof, these are the header and one message after it. Otherwise it is one message.
 func (n requestFiller) requests(m protoreflect.MethodDescriptor) (all []proto.Message) {
 	count := 1
 	for i := range m.Input().Oneofs().Len() {
@@ -231,8 +231,8 @@ func (n requestFiller) requests(m protoreflect.MethodDescriptor) (all []proto.Me
 	return all
 }
 
-// call calls a method, which may be a stream, with the key. It sends all requests, and returns all
-// responses as one text.
+// call calls a method, which may be a stream, with the given API key. It sends all requests, and
+// returns all responses as one text.
 func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDescriptor, requests ...proto.Message) (answers string, err error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(withKey(w.Context(), key), 20*time.Second)
@@ -279,9 +279,9 @@ func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	documented(t, "protocol.md", rows)
 }
 
-// TestCallsOfAnotherOrgReachNothing checks that a worker of another org cannot read or change anything of
-// the org acme with any method, even if it has one of acme's leases. The responses are the same as for
-// objects that do not exist.
+// TestCallsOfAnotherOrgReachNothing checks that a worker of another org cannot read or change
+// anything of the org acme with any method, even if it has one of that org's leases. The responses
+// are the same as for objects that do not exist.
 func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -326,7 +326,8 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	}
 }
 
-// prototextBytes returns an id in the text form of the responses.
+// prototextBytes returns an id in the text format of protobuf messages, in which the method call
+// returns the responses.
 func prototextBytes(id uuid.UUID) string {
 	text := prototext.MarshalOptions{}.Format(&perdurev1.GetEntriesRequest{ExecutionId: id[:]})
 	_, value, _ := strings.Cut(text, ":")

@@ -18,11 +18,11 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// canary is part of the texts that acme stores. No other org may receive it.
+// canary is part of the texts that the org acme stores. No other org may receive it.
 const canary = "canary-7f3a91"
 
-// world is a server with two orgs. The org acme has objects, whose ids are in names; rival has only
-// keys.
+// world is a server with two orgs. The org acme has objects, whose ids are in the field `names`.
+// The org rival has only API keys.
 type world struct {
 	*testing.T
 	*server.Server
@@ -78,8 +78,8 @@ func (w *world) client(org, role string) *client.Client {
 	return c
 }
 
-// furnish creates objects for acme: an execution with its parts, a key, a session, a definition, a
-// webhook with a delivery, a response, a conversation and a stream.
+// furnish creates objects of the org acme: an execution with its parts, a key, a session, a
+// definition, a webhook with a delivery, a response, a conversation and a stream.
 func (w *world) furnish(admin *client.Client) {
 	w.Helper()
 	d := w.Dispatch("acme")
@@ -149,7 +149,7 @@ func (w *world) claim(d perdure.Dispatch, worker uuid.UUID) {
 	w.lease = claims[0].Lease
 }
 
-// commit adds an entry, a running task and a checkpoint to acme's execution.
+// commit adds an entry, a running task and a checkpoint to the execution of the org acme.
 func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	w.Helper()
 	entry, err := perdure.NewMessageEntry(perdure.UserText(canary))
@@ -186,7 +186,7 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	w.names["entryId"], w.names["task"] = entry.ID.String(), w.task.TaskID.String()
 }
 
-// grant approves a question of acme's execution, so that the approval is remembered.
+// grant approves a question of the execution of the org acme, so that the approval is remembered.
 func (w *world) grant() {
 	w.Helper()
 	id := perdure.QuestionID(w.lease.ExecutionID, "call").String()
@@ -200,7 +200,7 @@ func (w *world) grant() {
 	w.names["bulk action"] = action.ID
 }
 
-// link creates a link to a question of acme's execution.
+// link creates a link to a question of the execution of the org acme.
 func (w *world) link() {
 	w.Helper()
 	key, _, err := w.CreateKey(w.Context(), "acme", canary+" voter", perdure.KeyApprover)
@@ -210,7 +210,7 @@ func (w *world) link() {
 	_, w.names["token"], _ = strings.Cut(made.URL, perdure.LinkPath)
 }
 
-// json sends a request with acme's admin key. The request must succeed.
+// json sends a request with the admin key of the org acme. The request must succeed.
 func (w *world) json(method, path, body string, into any) {
 	w.Helper()
 	a := w.ask(w.keys["acme admin"], method, path, body, "Content-Type", "application/json")

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// storeWithin is the maximum time for the store's response to a health check. After it, the server reports
-// that it is not ready.
+// storeWithin is the maximum time for the store's response to a health check. If the response takes
+// longer, the server reports that it is not ready.
 const storeWithin = 5 * time.Second
 
 // health reports whether the server can take requests: its store answers, and the server is not
@@ -50,8 +50,8 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns a store's error as a text that even unauthenticated callers may read. The errors that it
-// wraps are left out.
+// wordOf returns the message of a store's error, without the errors that it wraps. Even
+// unauthenticated callers may read this message.
 func wordOf(err error) string {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

@@ -90,8 +90,8 @@ func (h *healthServer) get(url, key string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// wantReady checks the readiness over HTTP, at the operators' port and over gRPC. reason is the
-// failing check; "" means ready.
+// wantReady checks the readiness over HTTP, at the operators' port and over gRPC. The argument
+// `reason` is the name of the failing check; "" means that the server must be ready.
 func (h *healthServer) wantReady(reason string) {
 	h.Helper()
 	want, serving := http.StatusOK, healthpb.HealthCheckResponse_SERVING
@@ -139,8 +139,8 @@ func TestStoppingServerIsNotReady(t *testing.T) {
 	h.end()
 }
 
-// TestNotReadyWithoutItsStore checks that a server whose store does not answer reports that it is alive
-// but not ready. The reason is the check named store.
+// TestNotReadyWithoutItsStore checks that a server whose store does not answer reports that it is
+// alive but not ready. The reason is the check named "store".
 func TestNotReadyWithoutItsStore(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"sqlite":   func(testing.TB) string { return "" },
@@ -184,8 +184,9 @@ type degradedStore struct {
 
 func (d degradedStore) Degraded(context.Context) []store.Degradation { return d.reasons }
 
-// TestReadinessNamesWhatIsWrongWithTheStore checks that /readyz lists the warnings of a store by check,
-// and still reports ready. Without warnings its response has no member degraded.
+// TestReadinessNamesWhatIsWrongWithTheStore checks that /readyz lists the warnings of a store by
+// the names of the checks, and still reports ready. Without warnings its response has no member
+// "degraded".
 func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -117,7 +117,7 @@ func (w *remoteWorker) claim() perdure.AgentClaim {
 	return claims[0]
 }
 
-// start creates an execution with the function create, and claims it.
+// start creates an execution by a call of `create`, and claims the execution.
 func (w *remoteWorker) start(create func(context.Context) error) perdure.AgentClaim {
 	w.Helper()
 	_, err := w.d.Register(w.Context(), perdure.Registration{WorkerID: w.worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
@@ -203,7 +203,7 @@ func TestPayloadsOf64MiB(t *testing.T) {
 	w.same("the output", x.Output, output)
 }
 
-// starting returns a function that creates an execution through the Unix socket.
+// starting returns a function that creates an execution over the Unix socket of the server.
 func starting(s *server.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c := client.Socket(s.Socket(), s.Token())

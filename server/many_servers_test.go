@@ -63,7 +63,7 @@ func TestReadersGoFromServerToServer(t *testing.T) {
 	}
 }
 
-// again calls the function change repeatedly until stop is called or the test ends.
+// again calls `change` repeatedly until `stop` is called or the test ends.
 func (f *fleet) again(change func()) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -118,8 +118,7 @@ func TestSignalsWakeAgentsOfOtherServers(t *testing.T) {
 	}
 }
 
-// waiting waits until the execution waits for a signal. The argument at is the index of the server
-// that it asks.
+// waiting waits until the execution waits for a signal. It asks the server with the index `at`.
 func (f *fleet) waiting(at int, id uuid.UUID) {
 	f.t.Helper()
 	f.until("it waits for a signal", func() bool {
@@ -228,8 +227,8 @@ func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 	}
 }
 
-// TestCancelReachesWorkersOfOtherServers checks that a cancel at one server ends executions of a worker
-// at the other server. One of them waits, and one runs.
+// TestCancelReachesWorkersOfOtherServers checks that a cancel at one server ends executions of a
+// worker at the other server. One of the executions waits, and the other runs.
 func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 	f := newFleetWith(t, 2, notifytest.NewNATS(t).URL(), 1000*time.Hour) // no regular heartbeat tells the worker
 	f.work(f.gates[1].addr())

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// metrics are the counters of a server. docs/operations.md lists them. Names that users choose become
-// labels, up to a maximum number.
+// metrics are the counters of a server. docs/operations.md lists them. Names that users choose,
+// such as kinds, become labels, up to maxLabels of them.
 type metrics struct {
 	waited       *prometheus.HistogramVec
 	leasesLost   *prometheus.CounterVec

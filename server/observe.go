@@ -35,7 +35,7 @@ func (s *Server) observers() (observers, error) {
 	return observers{registerer: s.Registerer, store: m.store(), engine: m, http: m, grpc: m, webhooks: m}, err
 }
 
-// reads registers the metrics whose values the server determines only when the metrics are requested.
+// reads registers the metrics whose values are computed only when a request reads the metrics.
 func (o observers) reads(s store.Counter, hints notify.Notifier, processor *fair.Share) error {
 	if o.registerer == nil {
 		return nil

@@ -45,8 +45,7 @@ turn
   usage in=300 out=30
 `
 
-// observedServer is a server whose metrics or traces a test reads. The method employ starts a worker for
-// it.
+// observedServer is a server whose metrics or traces a test reads.
 type observedServer struct {
 	*testing.T
 	server *server.Server
@@ -85,7 +84,7 @@ func (o *observedServer) script(name, text string) {
 }
 
 // employ starts a worker over gRPC and returns a function that stops the worker. The function
-// change, if not nil, modifies the worker's configuration before the start.
+// `change`, if not nil, modifies the worker's configuration before the start.
 func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
 	o.Helper()
 	d, err := remote.Dial(o.Context(), remote.Options{Addr: o.server.GRPCAddress(), Token: o.server.Token(), Logger: o.server.Logger})
@@ -133,7 +132,7 @@ func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) 
 	return stop
 }
 
-// counted returns a function for employ. The function makes the worker register its metrics with r.
+// counted returns an argument for the method `employ`: the worker registers its metrics with r.
 func (o *observedServer) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
 	m, err := metrics.New(r)
 	if err != nil {

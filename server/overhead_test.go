@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// BenchmarkObserving runs the steps of a stepper alternately on three servers: without metrics,
-// with metrics, and with metrics and spans. It reports the durations on the last two servers
-// relative to the first.
+// BenchmarkObserving runs steps alternately on three servers: without metrics, with metrics, and
+// with metrics and spans. It reports the durations on the second and the third server relative to
+// the first.
 func BenchmarkObserving(b *testing.B) {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(tracetest.NewNoopExporter()))
 	defer func() { _ = provider.Shutdown(context.WithoutCancel(b.Context())) }() // the exporter discards everything

@@ -111,7 +111,7 @@ func TestRunsAreLogged(t *testing.T) {
 	})
 }
 
-// cancelAtWait cancels an execution as soon as it waits for the reason.
+// cancelAtWait cancels an execution as soon as the execution waits with the given reason.
 func (o *observedServer) cancelAtWait(id uuid.UUID, reason string) {
 	o.Helper()
 	for e, err := range o.client.Follow(o.Context(), id, "") {

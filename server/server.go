@@ -50,16 +50,16 @@ type Config struct {
 	// Store is the URL of a database that begins with postgres://. Other servers may use it at the
 	// same time. "" selects an embedded store in Data.
 	Store string
-	// StoreAllowOff names settings of that database that may be off when the server starts: fsync,
-	// full_page_writes, synchronous_commit. While one is off, a power failure can lose or damage
-	// acknowledged writes.
+	// StoreAllowOff names settings of the database Store that may be off when the server starts:
+	// fsync, full_page_writes, synchronous_commit. While one is off, a power failure can lose or
+	// damage acknowledged writes.
 	StoreAllowOff []string
 	// CheckBefore makes Open wait for the complete check of an embedded store that was not closed
 	// cleanly. Otherwise the check runs while the server serves, and damage ends the server.
 	CheckBefore bool
-	// StorePlain turns off the optimizations of the store. Only costs change: see *Without
-	// optimizations* in docs/operations.md. It may differ from one start to the next, and between
-	// the servers of one Store.
+	// StorePlain turns off the optimizations of the store, which then is slower but gives the same
+	// results: see *Without optimizations* in docs/operations.md. It may differ from one start to
+	// the next, and between the servers of one Store.
 	StorePlain bool
 	// NATS connects the servers of one Store, which notify each other of new data. It is one URL
 	// that begins with nats://, tls://, ws:// or wss://, or several separated by commas. Without
@@ -85,9 +85,9 @@ type Config struct {
 	StreamsPerKey int
 	// StreamsPerOrg is the maximum number of durable streams per org; default 10,000.
 	StreamsPerOrg int
-	// Dev selects dev mode: the server listens only at loopback addresses, and refuses requests that
-	// have the Host of another machine or come from a page of another origin. In either mode the server
-	// accepts API keys and the token in Data.
+	// Dev selects dev mode: the server listens only at loopback addresses, and refuses requests
+	// that have the Host of another machine or come from a page of another origin. With and without
+	// dev mode, the server accepts API keys and the token in Data.
 	Dev bool
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
@@ -145,11 +145,13 @@ type Server struct {
 	grpc     *grpcapi.Server
 	stop     chan struct{} // closed when streams must end
 	fatal    chan error
-	// certificate is HTTP's certificate; nil without TLS.
+	// certificate is the certificate of the HTTP port; nil without TLS.
 	certificate *certificate
-	// draining is set before the shutdown, when the server should get no more requests.
+	// draining is set before the shutdown. While it is set, the server reports that it is not
+	// ready.
 	draining atomic.Bool
-	// streams are the streams that http.Server does not track.
+	// streams are the streams of responses that continue after their handler has returned.
+	// http.Server does not wait for them.
 	streams sse.OpenStreams
 
 	closed sync.Once
@@ -254,8 +256,8 @@ func (s *Server) processor() *fair.Share {
 	return fair.New(runtime.GOMAXPROCS(0), cmp.Or(s.OrgsCPU, DefaultOrgsCPU))
 }
 
-// secured reads the certificate and returns the TLS configuration of gRPC, or nil without TLS.
-// Errors: invalid_argument.
+// secured reads the certificate of the server, and returns the TLS configuration for gRPC, or nil
+// without TLS. Errors: invalid_argument.
 func (s *Server) secured() (*tls.Config, error) {
 	if s.TLSCert == "" {
 		if s.ClientCA != "" {
@@ -287,7 +289,7 @@ func (s *Server) fail(err error) {
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
 // ServeContents lets clients of an org read content that only a worker stores, even if the worker
-// does not run. The returned function ends this.
+// does not run. Call the returned function to stop it.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.Homes().ServeContents(org, worker, source)
 }
@@ -300,8 +302,8 @@ func (s *Server) CreateKey(ctx context.Context, org, name string, role perdure.K
 	return s.engine.CreateKey(ctx, org, name, role)
 }
 
-// Run serves until ctx ends, and then stops. It accepts no new requests, resets streams so that
-// readers continue at another server, and waits a limited time for active requests.
+// Run serves until ctx ends. Then it accepts no new requests, resets streams so that readers
+// continue at another server, and waits a limited time for active requests.
 func (s *Server) Run(ctx context.Context) error {
 	if s.unix == nil {
 		if err := s.Listen(); err != nil {

@@ -70,9 +70,9 @@ func TestHalfASessionOpensNothing(t *testing.T) {
 	}
 }
 
-// TestASessionIsItsKey checks that both halves of a session's secret together permit what the key
-// permits, on every route. Requests that write are refused without an Origin header and from another
-// origin.
+// TestASessionIsItsKey checks that a session with both halves of its secret permits on every route
+// what its API key permits. Requests that write are refused if they have no Origin header or come
+// from another origin.
 func TestASessionIsItsKey(t *testing.T) {
 	w := newWorld(t)
 	admin, client, worker, token := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme client"]), w.signIn(w.keys["acme worker"]), w.signIn(w.Token())

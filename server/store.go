@@ -16,8 +16,9 @@ func (c *Config) shared() bool {
 	return scheme == "postgres" || scheme == "postgresql"
 }
 
-// openStore opens the store that c names. After an error that forbids further writes to the store,
-// the function fatal is called. observer is notified of the committers' actions; it may be nil.
+// openStore opens the store of the configuration c. The function `fatal` is called after an error
+// that forbids further writes to the store. The observer, which may be nil, is told of the actions
+// of the committers.
 func openStore(ctx context.Context, c Config, observer *store.Observer, fatal func(error)) (store.Store, error) {
 	if c.StorePlain {
 		c.Logger.Warn("the store runs without its optimizations, as --store-plain asks for")

@@ -27,7 +27,7 @@ func StoreFile(data string) string { return filepath.Join(data, storeFile) }
 
 // These types are the progress and the results of CopyStore and CheckStore.
 type (
-	// CopyProgress says how far CopyStore is with one table.
+	// CopyProgress is the progress of CopyStore in one table.
 	CopyProgress = transfer.Progress
 	// CopyResult is what CopyStore has copied.
 	CopyResult = transfer.Result
@@ -76,8 +76,8 @@ func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	})
 }
 
-// alone locks the data directory that a store file belongs to, until free is called. A file with another
-// name than storeFile is a backup outside a data directory, so alone locks nothing.
+// alone locks the data directory of a store file until `free` is called. A file with another name
+// than storeFile is a backup outside a data directory; for it, alone locks nothing.
 func alone(file string) (free func() error, err error) {
 	if filepath.Base(file) != storeFile {
 		return func() error { return nil }, nil
@@ -89,8 +89,8 @@ func alone(file string) (free func() error, err error) {
 	return lock.release, nil
 }
 
-// prepare migrates the source's tables and releases the leases of workers that ran in the process
-// of its server.
+// prepare migrates the tables of the source, and releases the leases of workers that ran in the
+// process of the source's server.
 func prepare(ctx context.Context, c CopyConfig) error {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: c.From, Logger: c.Logger})
 	if err != nil {
@@ -109,14 +109,14 @@ func nameOf(database string) string {
 }
 
 // BackupStore writes a copy of an embedded store to a new file. A server may use the store at the
-// same time. told is called with the bytes written and the approximate total.
+// same time. The function `told` is called with the bytes written and the approximate total.
 func BackupStore(ctx context.Context, file, to string, told func(bytes, about int64)) error {
 	return sqlite.Backup(ctx, file, to, told)
 }
 
-// RestoreStore puts a backup in the place of a data directory's store. If replace is set, an existing
-// store is renamed and kept; otherwise it is an error. The error is an *OwnedError while a process owns
-// the data directory.
+// RestoreStore puts a backup in the place of a data directory's store. If an embedded store exists,
+// it is renamed and kept if `replace` is true; otherwise it is an error. The error is an
+// *OwnedError while a process owns the data directory.
 func RestoreStore(ctx context.Context, backup, file string, replace bool) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the data directory", Err: err}
@@ -129,8 +129,8 @@ func RestoreStore(ctx context.Context, backup, file string, replace bool) (err e
 	return sqlite.Restore(ctx, backup, file, replace)
 }
 
-// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and passes each fault to
-// found. Servers may use the store at the same time.
+// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and passes each fault to the
+// function `found`. Servers may use the store at the same time.
 func CheckStore(ctx context.Context, store string, told func(CheckResult), found func(CheckFinding)) (CheckResult, error) {
 	look, err := openReadOnlyStore(ctx, store)
 	if err != nil {
@@ -148,9 +148,10 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 	return result, errors.Join(err, look.Close())
 }
 
-// StoreNeedsCheck reports whether an embedded store was not closed cleanly, and no server has completed
-// a check of it since. unchecked is false while a process that owns the data directory uses the store.
-// damaged reports whether the last check found damage.
+// StoreNeedsCheck reports whether an embedded store may be damaged. The result `unchecked` says
+// that the store was not closed cleanly and no server has completed a check since. It is false
+// while a process that owns the data directory uses the store. The result `damaged` says that the
+// last check found damage.
 func StoreNeedsCheck(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeUnacknowledged is a control function for sockets. The system then closes a connection if the
-// peer has acknowledged no data for the duration vanished. A machine that disappears does not close
-// its connections, and by default the system retransmits for about a quarter of an hour.
+// closeUnacknowledged is a control function for sockets. It makes the system close a connection if
+// the peer has acknowledged no data for the time `vanished`. A machine that disappears does not
+// close its connections, and by default the system retransmits for about a quarter of an hour.
 func closeUnacknowledged(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

@@ -54,9 +54,9 @@ func attributeOf(s tracetest.SpanStub, key string) attribute.Value {
 	return attribute.Value{}
 }
 
-// TestOneTraceThroughEverything checks that one trace contains the caller, the client, the server, its
-// writes, the worker, the tasks, and every call of a model and a tool. Each span has its parent in the
-// trace, and no attribute contains the text of the messages.
+// TestOneTraceThroughEverything checks that one trace has spans of the caller, the client, the
+// server, its writes, the worker, the tasks, and every call of a model and a tool. The parent of
+// each span is in the trace, and no attribute contains the text of the messages.
 func TestOneTraceThroughEverything(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{TracerProvider: provider})
@@ -271,8 +271,8 @@ func (l *lines) check(t *testing.T, traceID string) {
 	}
 }
 
-// TestNoTraceUnlessAsked checks that without a TracerProvider there are no spans, and a caller's trace
-// context is stored unchanged.
+// TestNoTraceUnlessAsked checks that a server without a TracerProvider creates no spans, and stores
+// the trace context of a caller unchanged.
 func TestNoTraceUnlessAsked(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{})

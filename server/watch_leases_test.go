@@ -17,9 +17,7 @@ import (
 )
 
 // TestCancelReachesAConnectedWorkerAtOnce checks that a server tells a worker that is connected by
-// gRPC of a cancel. The lease is so long that no regular heartbeat is sent during the test. If the
-// worker learned of the cancel only from the end of its grace period, its context would end with
-// another cause.
+// gRPC of a cancel. The lease is so long that no regular heartbeat is sent during the test.
 func TestCancelReachesAConnectedWorkerAtOnce(t *testing.T) {
 	f := &fleet{t: t, done: map[string]int{}, http: &http.Client{Transport: &http.Transport{}}}
 	f.open(server.Config{Lease: 1000 * time.Hour})
@@ -52,8 +50,8 @@ func TestCancelReachesAConnectedWorkerAtOnce(t *testing.T) {
 }
 
 // TestAWatchOfLeasesEndsWithItsServer checks that WatchLeases calls its function once when the
-// watch begins. When the server stops, WatchLeases returns unavailable, so that the worker can
-// watch at the next server.
+// watch begins. When the server stops, WatchLeases returns the error unavailable, so that the
+// worker can watch at the next server.
 func TestAWatchOfLeasesEndsWithItsServer(t *testing.T) {
 	s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 	// runFolderVar is the environment variable with the path of a folder in /run that the test's
 	// user may write.
 	runFolderVar = "TOOL_TEST_RUN_FOLDER"
-	// ordinary is the id of the user nobody. The tests of attacks run as this user, too, if root
-	// runs the tests.
+	// ordinary is the id of the user "nobody". If root runs the tests of attacks, they run once
+	// more as this user.
 	ordinary = 65534
 )
 

@@ -81,9 +81,9 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	return result(ctx, t.String(), changed, end, timeout)
 }
 
-// announce emits an event which says how this worker confines the commands of a run. The event also
-// names the mechanism that enforces their limits: the parameter boundBy. announce does so once for
-// each run and value of boundBy.
+// announce emits an event which says how this worker confines the commands of a run, and which
+// mechanism enforces their limits: `boundBy`. A run gets one such event for each value of
+// `boundBy`.
 func announce(call *Call, box confine.Confinement, boundBy string) {
 	if !box.Scratch.First(box.Run, boundBy) {
 		return
@@ -95,9 +95,9 @@ func announce(call *Call, box confine.Confinement, boundBy string) {
 	call.emit(e)
 }
 
-// result returns what the model reads about a command: its output, the paths that it changed and that
-// programs outside the sandbox use, and how it ended. If ctx was cancelled, the error is the cause of
-// ctx, so that a cancelled call is not taken for a command that ended by itself.
+// result returns what the model reads about a command: its output, how it ended, and those of the
+// paths it changed that programs outside the sandbox use. If ctx was cancelled, the error is the
+// cause of ctx, so that a cancelled call is not taken for a command that ended by itself.
 func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"
@@ -126,8 +126,7 @@ func result(ctx context.Context, out string, changed []string, end confine.Endin
 	return Text(out + "[exit code 0]"), nil
 }
 
-// changesLine returns the line which tells the model and the readers of the run what paths a command has
-// changed.
+// changesLine returns a line that lists the paths that a command has changed.
 func changesLine(paths []string) string {
 	more := ""
 	if n := len(paths) - changesShown; n > 0 {

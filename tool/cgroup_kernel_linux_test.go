@@ -78,7 +78,7 @@ func TestControlGroupEndsWhatLeavesTheSession(t *testing.T) {
 	})
 }
 
-// sleepers returns the processes whose command line contains word.
+// sleepers returns the processes whose command line contains the text `word`.
 func sleepers(t *testing.T, word string) string {
 	t.Helper()
 	var found []string

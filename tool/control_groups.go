@@ -7,10 +7,11 @@ import "github.com/perdure/perdure/tool/internal/group"
 // concurrent use.
 type ControlGroups struct{ groups *group.ControlGroups }
 
-// OpenControlGroups prepares the control group of this process for groups of commands below it. This
-// process must be the only one in its control group, and the group must be delegated to it.
-// OpenControlGroups moves the process into a new group below, enables the controllers, and removes groups
-// that an earlier process has left. The error says why commands cannot have control groups here.
+// OpenControlGroups prepares the control group of this process for groups of commands below it.
+// This process must be the only one in its control group, and the group must be delegated to it.
+// OpenControlGroups moves the process into a new group below the old one, enables the controllers,
+// and removes groups that an earlier process has left. The error says why commands cannot have
+// control groups here.
 func OpenControlGroups() (*ControlGroups, error) {
 	groups, err := group.Open()
 	if err != nil {

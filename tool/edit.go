@@ -50,9 +50,9 @@ func runEdit(ctx context.Context, call *Call, in editArgs) (Result, error) {
 	return Text(fmt.Sprintf("Edited %s (%s).\n%s", in.Path, count(n, "replacement"), excerpt.Diff(string(old), text))), nil
 }
 
-// substitute replaces old by new in text: the only occurrence or, if all is true, every occurrence. The
-// result n is the number of replacements. If nothing was replaced, problem tells the model why; otherwise
-// it is "".
+// substitute replaces the text `old` by `new`. If `all` is true it replaces every occurrence;
+// otherwise there must be exactly one. The result n is the number of replacements. If nothing was
+// replaced, `problem` tells the model why; otherwise it is "".
 func substitute(text, old, new string, all bool) (result string, n int, problem string) {
 	switch {
 	case old == "":
@@ -77,8 +77,8 @@ func substitute(text, old, new string, all bool) (result string, n int, problem 
 	return strings.ReplaceAll(text, old, new), n, ""
 }
 
-// overlapping counts the positions in text at which old begins. In "aaa", "aa" begins at two
-// positions, so the occurrence to replace is ambiguous.
+// overlapping counts the positions in text at which the text `old` begins. In "aaa", "aa" begins at
+// two positions, so the occurrence to replace is ambiguous.
 func overlapping(text, old string) int {
 	n := 0
 	for at := strings.Index(text, old); at >= 0; n++ {
@@ -91,7 +91,7 @@ func overlapping(text, old string) int {
 	return n
 }
 
-// whereIs returns the line numbers of the first few occurrences of old in text.
+// whereIs returns the line numbers of the first few occurrences of the text `old`.
 func whereIs(text, old string) string {
 	const most = 5
 	var lines []string
@@ -113,8 +113,9 @@ func whereIs(text, old string) string {
 	return "lines " + strings.Join(lines, ", ")
 }
 
-// nearby returns a hint for the model if text does not contain old. The hint is the first line of
-// text that equals or contains the first non-blank line of old, apart from surrounding space.
+// nearby returns a hint for the model when the file does not contain the text `old` of an edit. The
+// hint names the first line of the file that equals or contains the first non-blank line of `old`,
+// apart from surrounding space.
 func nearby(text, old string) string {
 	wanted := ""
 	for line := range strings.Lines(old) {

@@ -118,8 +118,9 @@ var (
 	errBrokenLink = errors.New("it is a symlink to nothing")
 )
 
-// target returns the path of the file that a write to rel must replace: rel itself, or the file to which it
-// leads as a symlink. The path need not be trusted, because every access still goes through os.Root.
+// target returns the path of the file that a write to rel must replace: rel itself or, if rel is a
+// symlink, the file to which it leads. The result needs no further check, because every access goes
+// through os.Root.
 func (w *Workspace) target(rel string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(w.dir, rel))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,9 +136,9 @@ func (w *Workspace) target(rel string) (string, error) {
 	return w.local(real)
 }
 
-// replace writes data to the file rel atomically: readers see the old or the new content, even after a
-// crash. It creates missing folders and keeps the mode of an existing file. The result existed says whether
-// the file existed before the write.
+// replace writes data to the file rel atomically: readers see the old or the new content, even
+// after a crash. It creates missing folders and keeps the mode of an existing file. The result
+// `existed` says whether the file existed before the write.
 func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if rel, err = w.target(rel); err != nil {
 		return false, err
@@ -208,8 +209,9 @@ func (w *Workspace) guardNearest(rel string) error {
 	}
 }
 
-// writeIn replaces the file with this name in the folder parent: it writes a temporary file in that
-// folder and renames it. The parameter dir is the same folder, opened to flush the rename to disk.
+// writeIn replaces the file with this name in the folder `parent`: it writes a temporary file in
+// that folder and renames it. The file `dir` is the same folder, opened to flush the rename to
+// disk.
 func writeIn(parent *os.Root, dir *os.File, name string, data []byte) (existed bool, err error) {
 	old, err := parent.Lstat(name)
 	switch {

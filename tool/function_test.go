@@ -162,8 +162,8 @@ func TestBuiltins(t *testing.T) {
 	}
 }
 
-// TestReadyPoliciesKnowEachTool checks that the predefined approval policies allow the built-in tools
-// that change nothing without a question, and that the policy ask asks for all others.
+// TestReadyPoliciesKnowEachTool checks the predefined approval policies. They allow without a
+// question the built-in tools that change nothing. The policy `ask` asks for all others.
 func TestReadyPoliciesKnowEachTool(t *testing.T) {
 	for _, tool := range Builtin() {
 		for _, name := range []string{"ask", "edits"} {

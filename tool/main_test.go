@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// openWorkspace opens a new folder with the given files. The parameter files alternates paths and
+// openWorkspace opens a new folder with the given files. The parameter `files` alternates paths and
 // contents.
 func openWorkspace(t testing.TB, o WorkspaceOptions, files ...string) *Workspace {
 	t.Helper()
@@ -128,7 +128,8 @@ func wantError(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t
 // runDoomedWorker is the worker in the test binary. It records process groups in dir and runs a
 // command that prints the pids of itself and of a grandchild.
 func runDoomedWorker(dir string) {
-	// The worker's bash is not confined, because in a PID namespace no record would be needed.
+	// In a PID namespace, the command would die with the worker even without a record, so the
+	// worker's bash is not confined.
 	w, err := OpenWorkspace(dir, "", WorkspaceOptions{Unconfined: true})
 	if err != nil {
 		fmt.Println(err)

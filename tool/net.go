@@ -24,8 +24,8 @@ const (
 // nets are the values of Net from the widest access to the narrowest, in the order of confine.Net.
 var nets = []Net{NetOpen, NetLoopback, NetNone}
 
-// Check returns an invalid_argument error that names field, unless the value is "" or one of the constants.
-// The value "" means NetOpen.
+// Check returns an invalid_argument error, with the given name of the field, unless n is "" or one
+// of the constants. The value "" means NetOpen.
 func (n Net) Check(field string) error {
 	if n != "" && !slices.Contains(nets, n) {
 		return perdure.FieldErrorf(field, "%q is not one of open, loopback, none", string(n))

@@ -50,14 +50,14 @@ func reached(t *testing.T) (port string, connections func() int) {
 	}
 }
 
-// families are the socket families with which a command could reach something outside it.
+// families are the socket families with which a command could reach something outside itself.
 var families = map[string]int{
 	"inet": unix.AF_INET, "inet6": unix.AF_INET6, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "vsock": unix.AF_VSOCK,
 }
 
 // TestNoNetworkReachesNothing checks that a command with NetNone can create no socket that reaches
-// something outside it, whether it is confined or not. Connected pairs of sockets and pipes still
-// work.
+// something outside the command, whether the command is confined or not. Connected pairs of sockets
+// and pipes still work.
 func TestNoNetworkReachesNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

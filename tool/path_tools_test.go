@@ -154,8 +154,8 @@ func TestPathToolsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestMissingPathToolsAreFound checks that describe reports a missing tool, a missing argument and
-// a new tool.
+// TestMissingPathToolsAreFound checks that the function `describe` reports a missing tool, a
+// missing argument and a new tool.
 func TestMissingPathToolsAreFound(t *testing.T) {
 	for name, a := range pathTools {
 		table := maps.Clone(pathTools)

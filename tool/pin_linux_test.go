@@ -107,8 +107,8 @@ func inMountNamespace(t *testing.T, name string) {
 	}
 }
 
-// TestSecondMountsHideTheDataDirectory checks that a second mount of the data directory, of a
-// folder above it, or of a folder in it does not show its content.
+// TestSecondMountsHideTheDataDirectory checks second mounts of the data directory, of a folder
+// above it, and of a folder in it. None of them shows the content of the data directory.
 func TestSecondMountsHideTheDataDirectory(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	if os.Getenv(mountedVar) == "" {

@@ -107,8 +107,8 @@ func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 }
 
 // TestNamedPipesOutsideAreNotWritten checks that commands under Landlock cannot open a named pipe
-// outside for writing. A service might execute what it reads from the pipe. bubblewrap's read-only
-// mounts do not prevent this, as docs/security.md says.
+// outside the workspace for writing: a service might execute what it reads from the pipe. Under
+// bubblewrap they can, as docs/security.md says.
 func TestNamedPipesOutsideAreNotWritten(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

@@ -68,7 +68,8 @@ func runRead(ctx context.Context, call *Call, in readArgs) (Result, error) {
 	return readText(ctx, in, r)
 }
 
-// cannot returns the error result of a file tool; verb is what the tool could not do with the file at path.
+// cannot returns the error result of a file tool. The argument `verb` is what the tool could not do
+// with the file at path.
 func cannot(verb, path string, err error) Result {
 	return Errorf("Cannot %s %s: %s.", verb, path, reason(err))
 }

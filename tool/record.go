@@ -12,8 +12,8 @@ import (
 )
 
 // Recorder returns a function for Call.Record. That function writes a file for each process group
-// to the folder dir. KillRecorded later kills the groups in these files whose worker has died. If a
-// file cannot be written, the group runs all the same, and the error is logged.
+// to the folder dir. After the worker has died, KillRecorded kills the groups in these files. If a
+// file cannot be written, the error is only logged.
 func Recorder(dir string) func(pgid int) (forget func()) {
 	return func(pgid int) func() {
 		path := filepath.Join(dir, strconv.Itoa(pgid))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// gitRepo creates a repository at dir. The repository's configuration makes git run touch, which
-// creates the file ran.
+// gitRepo creates a repository at dir. Its configuration makes git run a command that creates the
+// file `ran`.
 func gitRepo(t *testing.T, dir, ran string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "config", "core.fsmonitor", "touch " + ran + "; false"}} {

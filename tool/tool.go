@@ -45,8 +45,8 @@ type Call struct {
 	// Workspace is the folder in which file tools and bash work. If it is nil, these tools return a result
 	// which says that there is no workspace.
 	Workspace *Workspace
-	// Net is a limit on the network access of this call's commands. The workspace has a limit, too, and the
-	// stricter of the two applies. "" means only the limit of the workspace.
+	// Net limits the network access of this call's commands. If the limit of the workspace is
+	// stricter, that limit applies. "" means the limit of the workspace.
 	Net Net
 	// Stdout and Stderr receive the output of a command while it runs, in order. They are never called
 	// concurrently. Each slice is valid UTF-8, does not end inside a character, and may be used only until
@@ -55,8 +55,8 @@ type Call struct {
 	Stdout, Stderr func([]byte)
 	// Emit receives events for those who watch the run. Built-in tools emit values of type Event.
 	Emit func(data any)
-	// Record stores the id of a process group that a tool has started. If this process dies, its next start
-	// can kill the group. The function forget removes the stored id. See Recorder.
+	// Record stores the id of a process group that a tool has started. If this process dies, its
+	// next start can kill the group. The result `forget` removes the stored id. See Recorder.
 	Record func(pgid int) (forget func())
 }
 

@@ -18,11 +18,11 @@ var errEnough = errors.New("enough")
 // a folder.
 var skippedFolders = []string{".git", "node_modules"}
 
-// visit is a function that is called for each entry of a walk. The parameter rel is the path of the
-// entry below the start of the walk, with slashes.
+// visit is a function that is called for each entry of a walk. The parameter `rel` is the path of
+// the entry below the start of the walk, with slashes.
 type visit func(rel string, entry fs.DirEntry) error
 
-// walk visits the entries below the folder start in the order of their names, and each folder
+// walk visits the entries below the folder `start` in the order of their names, and each folder
 // before its content. It does not follow symlinks, and leaves out skippedFolders, the data
 // directory and folders that cannot be read. If ctx is done, it returns the context's cause.
 func (w *Workspace) walk(ctx context.Context, start string, fn visit) error {

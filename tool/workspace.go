@@ -212,8 +212,8 @@ func (w *Workspace) Close() error { return w.root.Close() }
 // share /tmp, /var/tmp, /run and /dev/shm.
 func (w *Workspace) ForRun(run string) { w.box.Run = run }
 
-// withNet returns the confinement of commands for a call, with the stricter of two network limits: the
-// workspace's and net.
+// withNet returns the confinement of commands for a call. The stricter of two network limits
+// applies: that of the workspace and the argument `net`.
 func (w *Workspace) withNet(net Net) confine.Confinement {
 	narrow := max(w.box.Net, net.level())
 	if narrow == w.box.Net {

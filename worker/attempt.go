@@ -245,9 +245,9 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 }
 
 // reserveFor reserves an agent slot for the next claim of the execution, if the execution's
-// goroutine is parked or running on this worker. The bool reports whether it did. The *perdure.RetainedState
-// describes the data that the goroutine already has, so that a claim in the reply contains only new
-// data.
+// goroutine is parked or running on this worker. The bool reports whether a slot was reserved. The
+// *perdure.RetainedState describes the data that the goroutine already has, so that the server
+// leaves them out of the claim.
 func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.RetainedState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -261,9 +261,9 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.RetainedState) 
 	return true, r.kept
 }
 
-// giveBack releases the claim, so that another worker can claim the task. The parameter started says
-// whether the code of the task has begun. If the server cannot be reached in time, the claim ends with its
-// lease.
+// giveBack releases the claim, so that another worker can claim the task. The parameter `started`
+// says whether the code of the task has begun. If the server cannot be reached in time, the claim
+// ends with its lease.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
 		return // a worker that has stopped waiting for the server lets the lease expire
@@ -280,8 +280,8 @@ func (a *attempt) giveBack(started bool) {
 	}
 }
 
-// heard applies what the reply to a heartbeat says about this attempt. If the reply says that the
-// lease was renewed, sent becomes the lease of the attempt; it began when the heartbeat was sent.
+// heard applies what the reply to a heartbeat says about this attempt. If the lease was renewed,
+// the attempt continues with the lease clock `sent`, which began when the heartbeat was sent.
 func (a *attempt) heard(b perdure.TaskHeartbeatReply, sent leaseClock) {
 	switch {
 	case b.Unknown:

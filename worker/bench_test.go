@@ -44,8 +44,8 @@ type bench struct {
 	agents []agent.Definition
 	tasks  []agent.TaskKind
 
-	// mode is the persistence mode of the executions that start creates. In mode Local, each worker
-	// has its own local store, which is closed at the end of the test.
+	// mode is the persistence mode of the executions that the method `start` creates. In mode
+	// Local, each worker has its own local store, which is closed at the end of the test.
 	mode   perdure.PersistenceMode
 	stores []*local.Store
 	folder string // folder of the engine's store; "" if newBenchOn created the bench
@@ -59,8 +59,8 @@ func newBench(t *testing.T, lease time.Duration) *bench {
 	return b
 }
 
-// newBenchOn creates a bench on a store, which it opens by calling the function open. The engine
-// runs in the background until halt or the end of the test.
+// newBenchOn creates a bench on a store, which it opens with `open`. The engine runs in the
+// background until halt is called or the test ends.
 func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench {
 	t.Helper()
 	b := &bench{T: t, mode: perdure.Remote}
@@ -110,14 +110,15 @@ func (b *bench) task(name string, fn func(agent.TaskContext, int) (int, error)) 
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
 }
 
-// running is a worker that has been started. The function stop stops it and waits for its end.
+// running is a worker that has been started. The function `stop` stops the worker and waits for its
+// end.
 type running struct {
 	*Worker
 	stop func()
 }
 
 // work starts a worker with all defined agents and tasks, and waits until it is registered. Each
-// function in change edits the worker's configuration. The worker stops at the end of the test,
+// function in `change` edits the worker's configuration. The worker stops at the end of the test,
 // unless it is stopped before.
 func (b *bench) work(change ...func(*Config)) running {
 	b.Helper()
@@ -200,7 +201,7 @@ func (b *bench) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// until returns the execution as soon as the function want returns true for it. If that takes
+// until returns the execution as soon as the function `want` returns true for it. If that takes
 // longer than patience, it fails the test.
 func (b *bench) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.Helper()
@@ -309,8 +310,8 @@ func (b *bench) texts(id uuid.UUID) []string {
 	return texts
 }
 
-// content returns a content. If it is inline, it is the parameter there. Otherwise content reads
-// the blob to which ref refers from the local store of the worker that has it.
+// content returns the content `there` if it is inline. Otherwise it reads the content from the
+// local store that has the blob ref.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {
@@ -339,9 +340,9 @@ func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 	})
 }
 
-// eventually calls a function, the parameter so, every millisecond until it returns true. If that
-// takes longer than patience, the test fails. It is for conditions that raise no hint, such as the
-// state of a worker.
+// eventually calls the function `so` every millisecond until it returns true. If that takes longer
+// than patience, the test fails. It is for conditions that raise no hint, such as the state of a
+// worker.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !so(); {

@@ -36,7 +36,7 @@ func TestManyExecutionsRunAtOnce(t *testing.T) {
 }
 
 // TestLongSilentToolIsNotTakenForDead checks a tool that runs for longer than a lease and never
-// calls Heartbeat. It ends in its first attempt, because its worker sends heartbeats.
+// calls Heartbeat. Its task completes in the first attempt, because the worker sends heartbeats.
 func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	b := newBench(t, 3*time.Second)
@@ -71,9 +71,9 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	}
 }
 
-// TestTailGivesTheNewest checks that Tail returns the newest n entries, oldest first. That includes
-// an entry that is not committed yet. It checks this with a parked goroutine, and in a function
-// that is entered again.
+// TestTailGivesTheNewest checks that Tail returns the newest n entries, oldest first, even if one
+// of them is not committed yet. The agent calls Tail after a wait: in a parked goroutine, and in a
+// function that is entered again.
 func TestTailGivesTheNewest(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, time.Minute)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestCancelReachesARunningAgent checks that an agent learns of the cancel of its execution at its
-// next commit or wait, before any heartbeat. The call returns ErrCancelled, which is then also the
-// context's cause.
+// next commit or wait, before any heartbeat. The commit or wait returns ErrCancelled, which is then
+// also the context's cause.
 func TestCancelReachesARunningAgent(t *testing.T) {
 	for name, body := range map[string]func(agent.Context) error{
 		"by its next commit": func(ctx agent.Context) error { return ctx.Flush() },

@@ -32,16 +32,15 @@ func (w *Worker) newLease(left time.Duration) leaseClock {
 	return leaseClock{w.Clock, w.Clock() - (whole - left), whole}
 }
 
-// left returns how much is left of a lease that was just claimed and has the duration lasts. The
-// request was sent at the time sent, and the server held it for the duration waited before the
-// lease began. The time since sent, without waited, is therefore the part of the lease that is
-// over.
+// left returns how much is left of a lease that was just claimed and has the duration `lasts`. The
+// request was sent at the time `sent`. The server held it for the duration `waited` before the
+// lease began, so that part of the time does not count.
 func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }
 
-// dateAgent replaces the duration of the lease in c by how much of the lease is left. The parameter sent is
-// the time by w.Clock at which the request was sent.
+// dateAgent replaces the duration of the lease in c by how much of the lease is left. The parameter
+// `sent` is the time by w.Clock at which the request was sent.
 func (w *Worker) dateAgent(c *perdure.AgentClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }

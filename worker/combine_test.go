@@ -27,8 +27,8 @@ func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Co
 	}
 }
 
-// defineTasks defines the tasks double, fail and held. A task of the kind held with the input n
-// waits until the test calls release(n).
+// defineTasks defines the task kinds "double", "fail" and "held". A task of the kind "held" with
+// the input n waits until the test calls release(n).
 func defineTasks(b *bench) (release func(n int)) {
 	var mu sync.Mutex
 	gates := map[int]chan struct{}{}

@@ -67,8 +67,8 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 }
 
 // refused handles a commit that the server did not store, and returns the error that the agent's
-// code gets. It does not return if the lease is lost. The parameter ends lists the blocks that the
-// commit would have closed.
+// code gets. It does not return if the lease is lost. The parameter `ends` lists the blocks that
+// the commit would have closed.
 func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
@@ -178,8 +178,8 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 
 // upload uploads the content of p as a blob if it is larger than InlineLimit, and replaces it in p
 // by a reference to the blob. For LOCAL executions it uploads nothing, because the local store
-// takes the content out of the commit. The function persist repeats the upload after temporary
-// errors. Errors: payload_too_large over PayloadLimit, and those of persist.
+// takes the content out of the commit. The function `persist` repeats the upload after temporary
+// errors. Errors: payload_too_large over PayloadLimit, and those of `persist`.
 func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil
@@ -231,9 +231,9 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots for a commit that schedules tasks; the parameter tasks is their number.
-// The reply to the commit can then contain claims of these tasks. The caller releases the slots
-// that the reply does not use.
+// offer reserves task slots for a commit that schedules the given number of tasks. The reply to the
+// commit can then contain claims of these tasks. The caller releases the slots that the reply does
+// not use.
 func (w *Worker) offer(tasks int) perdure.TaskOffer {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.TaskOffer{}
@@ -252,7 +252,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
 		// The message id in r.place is that of the assistant's message that is being streamed, not
-		// of this message.
+		// that of this message.
 		e.MessageID = ""
 	}
 	for _, opt := range opts {

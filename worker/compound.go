@@ -60,8 +60,8 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 	}
 }
 
-// come records that the condition c, which has the index i, has met the wait a, and takes the
-// signals that met it. It first commits a delayed checkpoint.
+// come records that the condition c, which has the index i, has met the wait a. It takes the
+// signals that met the condition. Before that, it commits a delayed checkpoint.
 func (r *run) come(a asking, i int, c agent.Condition) (agent.WaitResult, error) {
 	if err := r.settle(); err != nil {
 		return agent.WaitResult{}, err
@@ -93,7 +93,8 @@ func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) (perd
 	return perdure.WaitAny(waits...), f.err
 }
 
-// waitForm builds the stored form of a wait, and numbers the timers in it.
+// waitForm builds the stored form of a wait. It counts the timers, because the name of a timer
+// contains its number.
 type waitForm struct {
 	asking
 	timers int
@@ -152,9 +153,9 @@ func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) i
 	return -1
 }
 
-// meets reports whether the condition leaf, which has no parts, is met: because the server has
-// marked it as met, or because the run has the signal, task or question in memory. If it is marked,
-// but not in memory, meets reads the signal, task or question from the server.
+// meets reports whether a condition without parts is met: the server has marked it as met, or the
+// run has its signal, task or question in memory. If it is marked, but the signal, task or question
+// is not in memory, meets reads that from the server.
 func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	switch leaf.Kind() {
 	case perdure.WaitKindTask:
@@ -198,9 +199,9 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain returns the result of a wait when the function is entered again. It was recorded that
-// the condition c with the index i has met the wait. Timers count as met. If signals of the
-// condition are no longer pending, the Index of the result is -1, and the caller waits again.
+// metAgain returns the result of a wait whose outcome is recorded, when the function is entered
+// again: the condition c with the index i was met. Timers count as met. If signals of the condition
+// are no longer pending, the Index of the result is -1, and the caller waits again.
 func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.WaitResult, error) {
 	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {

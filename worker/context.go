@@ -56,9 +56,9 @@ func (r *run) Emit(data any) error {
 	return nil
 }
 
-// blocking must be called first by each blocking method of agent.Context; name is the name of the
-// method. It panics if the caller is not the goroutine of the run, and does not return if the run
-// is over. Its error says that the execution is being cancelled.
+// blocking must be called first by each blocking method of agent.Context. The parameter `name` is
+// the name of the method. blocking panics if the caller is not the goroutine of the run, and does
+// not return if the run is over. Its error says that the execution is being cancelled.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
@@ -192,8 +192,8 @@ func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] 
 	return r.w.Dispatch.Entries(r.live, perdure.EntryQuery{ExecutionID: execution, Leaf: leaf})
 }
 
-// flushEntries commits pending entries, because only stored entries can be read. The parameter name is the
-// method of agent.Context that calls it.
+// flushEntries commits pending entries, because only stored entries can be read. The parameter
+// `name` is the method of agent.Context that calls it.
 func (r *run) flushEntries(name string) error {
 	if err := r.blocking(name); err != nil {
 		return err

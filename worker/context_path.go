@@ -12,16 +12,17 @@ import (
 // heldPath is what a worker caches of the path of an execution's conversation: all its entries, or
 // only those from the first entry that a compaction keeps. The entries are immutable.
 type heldPath struct {
-	// pinned are older entries that the compaction keeps because they are pinned. In the context
-	// they come before entries. If entries begins at the root of the conversation, pinned is empty.
+	// pinned are entries that the compaction keeps, and that are older than the field `entries`. In
+	// the context they come first. If `entries` begins at the root of the conversation, pinned is
+	// empty.
 	pinned  []perdure.Entry
 	entries []perdure.Entry
 	partial bool // the path does not begin at the root
 }
 
-// contextPath returns the entries of the path to the entry leaf that perdure.ContextOf needs to
-// build the context of a model call. It takes cached entries from memory, reads the others from the
-// server, and caches them.
+// contextPath returns those entries of the path to `leaf` that perdure.ContextOf needs to build the
+// context of a model call. It takes cached entries from memory, reads the others from the server,
+// and caches them.
 func (w *Worker) contextPath(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		path, err := w.readContextPath(ctx, execution, leaf)
@@ -79,14 +80,14 @@ func (p heldPath) all() []perdure.Entry {
 	return slices.Concat(p.pinned, p.entries)
 }
 
-// continues reports whether the entries in read, which came from the server, directly follow the
+// continues reports whether the entries `read`, which came from the server, directly follow the
 // last cached entry.
 func (p heldPath) continues(read []perdure.Entry) bool {
 	n := len(p.entries)
 	return n > 0 && len(read) > 0 && isChild(&read[0], &p.entries[n-1]) && tail(read) == 0
 }
 
-// with returns a copy of the path to which the entries in read are appended.
+// with returns a copy of the path to which the entries `read` are appended.
 func (p heldPath) with(read []perdure.Entry) heldPath {
 	p.entries = slices.Concat(p.entries, read)
 	return p
@@ -94,7 +95,7 @@ func (p heldPath) with(read []perdure.Entry) heldPath {
 
 func isChild(e, of *perdure.Entry) bool { return e.ParentID != nil && *e.ParentID == of.ID }
 
-// tail returns the index of the first entry of the unbroken chain at the end of entries. In a
+// tail returns the index of the first entry of the unbroken chain at the end of `entries`. In a
 // chain, each entry is the parent of the entry after it.
 func tail(entries []perdure.Entry) int {
 	i := max(len(entries)-1, 0)
@@ -104,7 +105,7 @@ func tail(entries []perdure.Entry) int {
 	return i
 }
 
-// contextAt returns the part of the cached path that is needed for the context at the entry leaf.
+// contextAt returns the part of the cached path that is needed for the context at the entry `leaf`.
 // The bool reports whether the cache has all entries of that part.
 func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	i := lastOf(p.entries, func(e *perdure.Entry) bool { return e.ID == leaf })
@@ -141,8 +142,8 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	return heldPath{pinned: pinned, entries: rest, partial: true}, true
 }
 
-// lastOf returns the index of the last entry for which the function, the parameter is, returns
-// true. It returns -1 if there is none.
+// lastOf returns the index of the last entry for which the function `is` returns true, or -1 if
+// there is none.
 func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if is(&entries[i]) {
@@ -162,8 +163,8 @@ func (p *paths) held(execution uuid.UUID) heldPath {
 	return heldPath{}
 }
 
-// begin replaces the cached path of an execution by the entries in read, which are needed for a
-// context.
+// begin replaces the cached path of an execution by the entries `read`, which a context consists
+// of.
 func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	if len(read) == 0 {
 		return
@@ -176,10 +177,10 @@ func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	p.makeRoom()
 }
 
-// trim drops the beginning of the cached path of an execution, if no later context needs it. The
-// parameter held is the cached path, and the parameter context is the part of it that later
-// contexts need. trim drops nothing if a caller has asked for the whole path, or if less than half
-// of the entries would go, so that the rest is seldom copied.
+// trim drops the beginning of the cached path of an execution, if no later context needs it. `held`
+// is the cached path, and `context` is the part of it that later contexts need. trim drops nothing
+// if a caller has asked for the whole path. To copy the rest seldom, it drops at least half of the
+// entries.
 func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
 	n := len(held.entries)
 	if !context.partial || n == 0 || n < 2*len(context.entries) || context.entries[len(context.entries)-1].ID != held.entries[n-1].ID {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// compact adds a compaction as a child of the entry parent.
+// compact adds a compaction as a child of the entry `parent`.
 func (tr *tree) compact(parent *uuid.UUID, r perdure.CompactionRange) *uuid.UUID {
 	e, err := perdure.NewMessageEntry(user("summary"))
 	if err != nil {
@@ -25,7 +25,7 @@ func (tr *tree) compact(parent *uuid.UUID, r perdure.CompactionRange) *uuid.UUID
 	return &e.ID
 }
 
-// walk returns the path from the root to the entry leaf.
+// walk returns the path from the root to the entry `leaf`.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; at = tr.entries[*at].ParentID {
 		path = append(path, tr.entries[*at])
@@ -34,8 +34,8 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// contextPath returns what a server sends for a query with the field Context. If the newest
-// compaction names entries that are not on the path, that is the whole path.
+// contextPath returns what a server sends for a query with the field Context: the pinned entries
+// and the path from the first entry that the newest compaction keeps.
 func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	path := tr.walk(q.Leaf)
 	read := path

@@ -40,7 +40,7 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	if within(done, w.Grace) {
 		return nil
 	}
-	// The function stop cancels requests to which the server has not replied yet. The claims in
+	// The function `stop` cancels requests to which the server has not replied yet. The claims in
 	// these requests are not released; their leases expire.
 	stop()
 	if within(done, w.Grace) {
@@ -49,7 +49,7 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	return w.abandon()
 }
 
-// within reports whether the channel done is closed before the duration d has passed.
+// within reports whether the channel `done` is closed before the duration d has passed.
 func within(done <-chan struct{}, d time.Duration) bool {
 	patience := time.NewTimer(d)
 	defer patience.Stop()

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// end commits the result of the agent's function: out or failure. It reports whether the execution
-// has ended. If a signal is pending that the definition lists in Unless, the execution does not
-// end, and the function is called again. If the server refuses the result, end fails the execution
-// instead.
+// end commits the result of the agent's function: the output `out`, or `failure`. It reports
+// whether the execution has ended. If a signal is pending that the definition lists in Unless, the
+// execution does not end, and the function is called again. If the server refuses the result, end
+// fails the execution instead.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	if failure == nil {
 		failure = r.misfit(out)
@@ -65,8 +65,8 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 }
 
 // unreadFailure returns the failure of a function that was called again because signals of Unless
-// were pending, and that has returned without taking one. If it did not fail, it would be called
-// for ever, or the signals would be lost.
+// were pending, and that has returned without taking one. Without this failure, the function would
+// be called for ever, or the signals would be lost.
 func (r *run) unreadFailure() *perdure.TaskError {
 	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
 		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}
@@ -126,8 +126,8 @@ func (r *run) finish() {
 	}
 }
 
-// release releases the claim of the run. The caller sets the reason in a; release sets the lease. If the
-// server cannot be reached in time, the claim ends with its lease.
+// release releases the claim of the run. The caller sets the reason in the argument a, and release
+// adds the lease. If the server cannot be reached in time, the claim ends with its lease.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
 		return // a worker that has stopped waiting for the server lets the lease expire

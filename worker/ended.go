@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxHeads is the maximum number of heads (see ended) in memory. A run reaches it only if its
+	// maxHeads is the maximum number of heads (see the type ended) in memory. A run reaches it only if its
 	// function requests the records in another order than before, because a head is removed when
 	// its record is requested.
 	maxHeads = 10_000
@@ -30,8 +30,8 @@ type ended struct {
 	// ahead is the maximum number of records in the next request for contents. batched is the
 	// number of records in the previous request.
 	ahead, batched int
-	// from is the position of the page of heads with which the function begins. next is the
-	// position of the page to read next.
+	// from is the position of the first page of heads that a call of the function reads. next is
+	// the position of the page to read next.
 	from, next int64
 	more       bool
 	// whole says that the server's pages list every record. A record that is on no page then does not
@@ -89,7 +89,8 @@ func (e *ended) giveUp() { e.more, e.whole = false, false }
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		// Without this, the contents would stay in memory as long as another head of the same page.
+		// Without this, the contents would stay in memory as long as any head of the same page
+		// does.
 		h.Result, h.Error = perdure.Payload{}, nil
 	}
 	delete(e.heads, id)
@@ -134,11 +135,13 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// sizeOf returns the approximate number of bytes of the record that the head h describes.
+// sizeOf returns the approximate number of bytes of the record that the head h (see the type ended)
+// describes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of the record with the id (see ended). If it is not in memory, head reads
-// one more page of heads from the server. It returns nil if that page does not have it either.
+// head returns the head of the record with the id (see the type ended). If it is not in memory,
+// head reads one more page of heads from the server. It returns nil if that page does not have it
+// either.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {
 		return h

@@ -17,7 +17,7 @@ import (
 )
 
 // TestResumeOfEveryEnd checks that a function that is entered again receives the same results as
-// before: of a failed step, and of completed, failed and cancelled tasks. No code runs a second
+// before from a failed step, and from completed, failed and cancelled tasks. No code runs a second
 // time, and the number of commits does not grow with the number of records.
 func TestResumeOfEveryEnd(t *testing.T) {
 	longtest.Skip(t, "seconds")
@@ -69,8 +69,8 @@ func TestResumeOfEveryEnd(t *testing.T) {
 	})
 }
 
-// TestResumeComparesTheCallersKey checks a task whose key agent code chose. With another input, the
-// same key is refused, even if the first task is known to have ended.
+// TestResumeComparesTheCallersKey checks a task whose key was chosen by agent code. With another
+// input, the same key is refused, even if the first task is known to have ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })

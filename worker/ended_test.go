@@ -80,8 +80,8 @@ func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	})
 }
 
-// stepper is an agent that runs a number of steps. Each result has size bytes. Then it waits for
-// the signal go, and runs one more step.
+// stepper is an agent that runs a number of steps. Each result has size bytes. Then the agent waits
+// for the signal "go", and runs one more step.
 type stepper struct {
 	steps, size int
 	ran         atomic.Int32
@@ -125,8 +125,8 @@ func (s *stepper) run(ctx agent.Context) (string, error) {
 	return "fine", s.step(ctx, s.steps)
 }
 
-// counted returns a change of a worker's configuration. With it, the worker has a new id and calls
-// the dispatch line through f, which counts the calls.
+// counted returns a change of a worker's configuration. It sets a new worker id, and makes the
+// worker call the dispatch `line` through f, which counts the calls.
 func counted(f *faulty, line perdure.Dispatch) func(*Config) {
 	f.Dispatch = line
 	return func(c *Config) { c.Dispatch, c.ID = f, uuid.New() }
@@ -141,7 +141,7 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 		steps, size  int
 		ended, tasks int // maximum numbers of calls of Ended and Tasks
 	}{
-		// From step 1000 on, the results are texts of 1 KiB.
+		// In the steps from number 1000 on, the results are texts of 1 KiB.
 		{steps: 3000, size: 1<<10 + 4, ended: 5},
 		{steps: 300, size: 16 << 10, tasks: 6},
 		{steps: 20, size: 100 << 10, tasks: 3},
@@ -225,9 +225,10 @@ func TestResumeWithoutPages(t *testing.T) {
 	}
 }
 
-// TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records (see ended)
-// only if the poll asked for them and the execution was claimed before. It also checks the content
-// of the heads, and the errors for a lost lease, a negative position and an unknown execution.
+// TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records (see the
+// type ended) only if the poll asked for them and the execution was claimed before. It also checks
+// the content of the heads, and the errors for a lost lease, a negative position and an unknown
+// execution.
 func TestHeadsAreSentOnRequestOnly(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		s := &stepper{steps: 3, size: 10}

@@ -97,8 +97,8 @@ func (f *faulty) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return through(f, "Register", func() (perdure.Settings, error) { return f.Dispatch.Register(ctx, r) })
 }
 
-// PollAgents applies only one of the faults, the constant before. It never repeats a poll, because
-// the claims in a lost reply would become available only when their leases expire.
+// PollAgents applies only the fault `before`. It never repeats a poll, because the claims in a lost
+// reply would become available only when their leases expire.
 func (f *faulty) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if f.next("PollAgents") == before {
 		return nil, unavailable()

@@ -35,7 +35,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	over.Wait()
 }
 
-// deep calls the function goroutine n stack frames deeper, and returns its result.
+// deep calls `goroutine` n stack frames deeper, and returns its result.
 func deep(n int) uintptr {
 	var frame [64]byte
 	if n == 0 {

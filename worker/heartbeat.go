@@ -9,7 +9,7 @@ import (
 )
 
 // newsPause returns the minimum pause after a heartbeat that the server has asked for, so that many
-// cancels cause few heartbeats. The parameter interval is the time between regular heartbeats.
+// cancels cause few heartbeats. The parameter `interval` is the time between regular heartbeats.
 func newsPause(interval time.Duration) time.Duration {
 	return min(interval/50, 100*time.Millisecond)
 }
@@ -82,9 +82,9 @@ func (w *Worker) watch(ctx context.Context) {
 }
 
 // checkLeases ends work whose lease has expired, and returns the time of this check. The parameter
-// last is the time of the previous check. If more than half a lease has passed since, the machine
-// or the process was suspended. Then checkLeases first sends a heartbeat, because the server may
-// have been down, too, and may still accept the leases.
+// `last` is the time of the previous check. If that is more than half a lease ago, the machine or
+// the process was suspended. Then checkLeases first sends a heartbeat, because the server may have
+// been down, too, and may still accept the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -200,10 +200,10 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	}
 }
 
-// heard applies what the reply to a heartbeat says about this run. The parameter lease is the lease
-// that the heartbeat contained. The parameter sent is the renewed lease, which began when the
-// heartbeat was sent. If the run has another lease by now, because it was suspended and claimed
-// again, the reply is ignored.
+// heard applies what the reply to a heartbeat says about this run. The parameter `lease` is the
+// lease that the heartbeat contained, and `sent` is the clock of the renewed lease, which began
+// when the heartbeat was sent. If the run has another lease by now, because it was suspended and
+// claimed again, the reply is ignored.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentHeartbeatReply, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
@@ -225,8 +225,8 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentHeartbeatReply, sent lea
 }
 
 // dropMoved discards the parked goroutine of r, because the server says that another worker has
-// continued the execution. The parameter at is the commit after which the goroutine had parked. If
-// it is parked at another commit by now, dropMoved does nothing.
+// continued the execution after the commit `at`. It does nothing if the goroutine has parked at
+// another commit.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

@@ -16,10 +16,10 @@ const (
 	openedWell = time.Minute
 )
 
-// keepOpen keeps a stream to the server open until ctx ends. Whenever open returns, keepOpen calls
-// it again after a pause; the pauses grow. With the first error that is not unavailable, it logs a
-// line with the text in the parameter failure. It logs the next line only after a stream has been
-// open for openedWell.
+// keepOpen keeps a stream to the server open until ctx ends. Whenever the function `open` returns,
+// keepOpen calls it again after a pause; the pauses grow. At the first error other than
+// unavailable, it logs a line with the text `failure`. It logs the next line only after a stream
+// has been open for openedWell.
 func (w *Worker) keepOpen(ctx context.Context, failure string, open func() error) {
 	for pause, told := openAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, openAgainMost) {
 		began := time.Now()

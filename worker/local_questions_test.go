@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// secretQuestion returns a question that has the text secret in each part that is content.
+// secretQuestion returns a question that has the text of `secret` in each part that is content.
 func secretQuestion(name string) agent.Question {
 	return agent.Question{
 		Name: name, Prompt: secret + " prompt", Details: map[string]string{"about": secret + " details"},
@@ -52,9 +52,9 @@ func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error 
 	return err
 }
 
-// TestNothingOfALocalQuestionIsAtRest checks that the files of the server contain no content of a
-// LOCAL execution's question while the question is open, and no content of its answer once the run
-// has taken the answer. The answer is then read from the worker. The same contents of a REMOTE
+// TestNothingOfALocalQuestionIsAtRest checks the files of the server for a question of a LOCAL
+// execution. They contain no content of the question while it is open, and no content of the answer
+// once the run has taken it. The answer is then read from the worker. The same contents of a REMOTE
 // execution are found in the files.
 func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 	for _, mode := range modes {
@@ -311,9 +311,9 @@ func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedAsker runs an agent that asks two questions, and kills its worker at a write, whose number
-// is the parameter at. If the parameter after is true, that write still arrives. killedAsker
-// reports whether the kill happened.
+// killedAsker runs an agent that asks two questions, and kills its worker at write number `at`. If
+// `after` is true, that write still arrives at the server. killedAsker reports whether the kill
+// happened.
 func killedAsker(t *testing.T, at int, after bool) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

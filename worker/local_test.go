@@ -34,8 +34,8 @@ func (b *bench) startWith(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// inFiles returns how often the text secret occurs in each file of the folder. The map's keys are
-// the names of the files; files without the text are left out.
+// inFiles returns how often the text of `secret` occurs in each file of the folder. The map's keys
+// are the names of the files; files without the text are left out.
 func inFiles(t *testing.T, folder string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -182,8 +182,8 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 }
 
 // TestPromotedRunGoesOnElsewhere checks a waiting LOCAL execution that becomes REMOTE. The server
-// then has its whole conversation, its former worker drops the contents, and another worker
-// continues it.
+// then has the whole conversation, the former worker drops the contents, and another worker
+// continues the execution.
 func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.mode = perdure.Local
@@ -267,7 +267,7 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 }
 
 // fill returns an agent that appends n entries of 64 KiB, each with a checkpoint, and then waits
-// for the signal go.
+// for the signal "go".
 func fill(n int) func(agent.Context) (string, error) {
 	body := strings.Repeat("0123456789abcdef", 4<<10)
 	return func(ctx agent.Context) (string, error) {
@@ -289,8 +289,8 @@ func fill(n int) func(agent.Context) (string, error) {
 }
 
 // filled runs fill(n) as a LOCAL execution until it waits. It then stops the worker and starts
-// another one, which ends the execution. The result wrote is the time until the wait. The result
-// resumed is the time from the start of the second worker to the end.
+// another one, which ends the execution. The result `wrote` is the time until the wait, and
+// `resumed` is the time from the start of the second worker to the end.
 func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

@@ -164,10 +164,10 @@ func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return polled(ctx, m, func(ctx context.Context) ([]perdure.TaskClaim, error) { return m.Dispatch.PollTasks(ctx, p) })
 }
 
-// supervise runs a worker that is killed at a write, whose number, from 1, is the parameter at. If
-// the parameter after is true, that write still arrives. Then supervise runs another worker on the
-// same store, like a restarted process. It returns when the channel ended is closed, and reports
-// whether the kill happened.
+// supervise runs a worker that is killed at write number `at`, counted from 1. If `after` is true,
+// that write still arrives at the server. Then supervise runs another worker on the same store,
+// like a restarted process. It returns when the channel `ended` is closed, and reports whether the
+// kill happened.
 func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan struct{}, change func(*Config)) bool {
 	b.Helper()
 	m := newMortal(b.e.Dispatch(org, true), at, after)
@@ -193,8 +193,8 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 	return true
 }
 
-// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes. With parked
-// goroutines, the kill is before the write arrives; without them, it is after that. The test checks
+// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes: with parked
+// goroutines before the write arrives at the server, and without them after that. The test checks
 // that another worker with the same store ends the execution in the same way as without a kill, and
 // that its step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
@@ -209,8 +209,8 @@ func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedTour runs an execution of the agent tour whose worker is killed at a write; the parameters
-// at and after are those of supervise. It checks the result, and reports whether the kill happened.
+// killedTour runs an execution of the agent `tour` whose worker is killed, as in supervise, at
+// write number `at`. It checks the result, and reports whether the kill happened.
 func killedTour(t *testing.T, at int, after bool, change func(*Config)) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

@@ -9,26 +9,26 @@ import (
 // Observer contains functions that a worker calls when something happens in it. They are called
 // concurrently and must not block. Each of them may be nil.
 type Observer struct {
-	// LeaseLost is called when the worker has lost a lease: on an attempt of a task if task is true, and on
-	// an execution otherwise.
+	// LeaseLost is called when the worker has lost a lease: on an attempt of a task if `task` is
+	// true, and on an execution otherwise.
 	LeaseLost func(task bool)
 	// Entered is called when a worker begins to run an agent's function from its top. The argument
-	// again reports whether the function was entered before for the same execution.
+	// `again` is true if the function was entered before for the same execution.
 	Entered func(kind string, again bool)
-	// Resumed is called when a parked goroutine continues; kind is the kind of its agent.
+	// Resumed is called when a parked goroutine continues. The argument is the kind of its agent.
 	Resumed func(kind string)
-	// Attempted is called when an attempt of a task has ended. The argument code is the error code,
-	// or "" for success.
+	// Attempted is called when an attempt of a task has ended. The argument `code` is the error
+	// code, or "" for success.
 	Attempted func(kind string, code perdure.Code)
 	// Replayed is called when an attempt returns the result of an earlier attempt from this
 	// worker's disk, so that the task's code does not run again.
 	Replayed func(kind string)
 	// Retried is called when the server has refused a call that the worker will repeat. The
-	// argument code is the error code.
+	// argument `code` is the error code.
 	Retried func(code perdure.Code)
 	// NotStored is called when the worker drops data because the server could not store it for
-	// Config.StoreFor. The data is the outcome of an attempt if task is true, and the commit of an
-	// execution otherwise.
+	// Config.StoreFor. The data is the outcome of an attempt if `task` is true, and the commit of
+	// an execution otherwise.
 	NotStored func(task bool)
 }
 

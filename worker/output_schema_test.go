@@ -9,9 +9,8 @@ import (
 )
 
 // TestOutputsOfLocalExecutionsFitTheSchema checks outputs and results that do not fit the schema of
-// their kind, in both persistence modes. The execution fails, and the task fails without another
-// attempt. For LOCAL executions the worker compares outputs and results with the schemas, for
-// REMOTE ones the server.
+// their kind. The execution fails, and the task fails without another attempt. The worker checks
+// the schemas for LOCAL executions, and the server does so for REMOTE ones.
 func TestOutputsOfLocalExecutionsFitTheSchema(t *testing.T) {
 	text := json.RawMessage(`{"type":"string","maxLength":4}`)
 	for _, mode := range modes {

@@ -89,8 +89,8 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 }
 
 // park moves a run from the running to the parked runs. If the next claim of the run has already
-// arrived, park returns that claim as early, and the run is not parked. The result kept is false if
-// the goroutine cannot be parked, because the worker parks none or is stopping.
+// arrived, park returns it as `early` and does not park the run. The result `kept` is false if the
+// goroutine cannot be parked, because the worker parks none or is stopping.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	weight := r.weigh()
 	w.mu.Lock()
@@ -171,9 +171,9 @@ func (w *Worker) dropParked(r *run) {
 // sending. The caller has locked w.mu.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
-// goOn hands the claim c to the goroutine of its execution. It does so only if that goroutine is
-// parked or about to park, and the execution has had no other commit since. It reports whether it
-// did. If the goroutine is parked at another commit, goOn discards it.
+// goOn hands the claim c to the goroutine of its execution if that goroutine is parked or about to
+// park, and the execution has had no other commit since. It reports whether it has handed over the
+// claim. If the goroutine is parked at another commit, goOn discards it.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()
@@ -208,9 +208,9 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 	}
 }
 
-// untrack removes the run from the worker's running runs. The result late is a claim that was
-// handed to the run, but that the run did not take over; nil if there is none. The result overtaken
-// reports whether a newer run of the same execution has replaced this one.
+// untrack removes the run from the worker's running runs. The result `late` is a claim that was
+// handed to the run, but that the run did not take over; nil if there is none. The result
+// `overtaken` reports whether a newer run of the same execution has replaced this one.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -115,9 +115,9 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// TestEntryAppendedTwiceIsReported checks an entry without a key that the function appends again
-// when it is entered again. The worker reports it once. It does not report an entry with a key, or
-// one before a checkpoint.
+// TestEntryAppendedTwiceIsReported checks a function that, when it is entered again, appends an
+// entry without a key again. The worker reports the entry once. It does not report an entry with a
+// key, or one before a checkpoint.
 func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -158,9 +158,9 @@ func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	}
 }
 
-// TestKeyedAppendGivesTheStoredEntry checks a function that is entered again and appends an entry
-// with the same key as before. It receives the id of the stored entry, and the next entry follows
-// that one.
+// TestKeyedAppendGivesTheStoredEntry checks a function that, when it is entered again, appends an
+// entry with the same key as before. The function receives the id of the stored entry, and the next
+// entry is a child of the stored one.
 func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 	b := newBench(t, time.Minute)
 	seen := make(chan uuid.UUID, 9)

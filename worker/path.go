@@ -61,8 +61,8 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 	}
 }
 
-// read returns the entries that the query selects. If the server becomes unavailable while it sends them,
-// read starts again from the first one.
+// read returns the entries that the query selects. If the server becomes unavailable while it sends
+// the entries, read starts again from the first one.
 func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entry, error) {
 	var read []perdure.Entry
 	err := w.retry(ctx, func() error {
@@ -104,16 +104,16 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return nil
 }
 
-// put caches a path that consists of two parts, the parameters held and more, and returns that
-// path. If the cache is full, it evicts the least recently used paths. A cached slice is only ever
-// appended to, so callers may still read the slices that they have got.
+// put caches the path that consists of the entries `held` followed by the entries `more`, and
+// returns it. If the cache is full, it evicts the least recently used paths. Cached slices are
+// never overwritten, only extended, so callers may still read the slices that they have got.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// The cached path has changed since the caller read it as the parameter held, or it does
-		// not begin at the root.
+		// The cached path is no longer the one that the caller passes as `held`, or it does not
+		// begin at the root.
 		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
 	h.asked = true
@@ -214,8 +214,8 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 }
 
 // execution returns the execution with the id from the cache. If the cache does not have it,
-// execution calls the function read and caches the result. The status of a cached execution may be
-// out of date, so callers use only its input, which never changes.
+// execution calls `read` and caches the result. The status of a cached execution may be out of
+// date, so callers use only its input, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	if x := p.knownExecution(id); x != nil {
 		return x, nil

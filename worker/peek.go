@@ -2,7 +2,7 @@ package worker
 
 import "github.com/perdure/perdure/agent"
 
-// These are the outcomes of a call of Peek that the run records.
+// The run records one of these outcomes for each call of Peek.
 const (
 	peekedEnded = 0
 	peekedOpen  = 1

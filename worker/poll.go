@@ -12,7 +12,7 @@ import (
 const maxPoll = 8
 
 // pollAgents claims executions and starts their runs until ctx ends. The contexts of the runs
-// derive from live, a context that ends later.
+// derive from `live`, a context that ends later.
 func (w *Worker) pollAgents(ctx, live context.Context) {
 	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim, sent time.Duration) {
 		w.dateAgent(&c, sent)
@@ -21,7 +21,7 @@ func (w *Worker) pollAgents(ctx, live context.Context) {
 }
 
 // pollTasks claims tasks and starts their attempts until ctx ends. The contexts of the attempts
-// derive from live, a context that ends later.
+// derive from `live`, a context that ends later.
 func (w *Worker) pollTasks(ctx, live context.Context) {
 	pollLoop(ctx, w, w.taskSlots, kinds(w.tasks), w.Dispatch.PollTasks, func(c perdure.TaskClaim, sent time.Duration) {
 		w.dateTask(&c, sent)

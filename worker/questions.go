@@ -159,8 +159,8 @@ func (r *run) questionState(id uuid.UUID) perdure.Question {
 	return perdure.Question{ID: id, ExecutionID: r.ID(), Status: perdure.QuestionOpen}
 }
 
-// questionMet reports whether the question of the condition leaf is final. If the server has marked
-// the condition as met, and the run does not have the question, questionMet reads it.
+// questionMet reports whether the question that the condition waits for is final. If the server has
+// marked the condition as met, and the run does not have the question, questionMet reads it.
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
 	id := *leaf.Question
 	if leaf.Met && r.asksNow(id) {

@@ -118,9 +118,9 @@ func TestAQuestionIsAnsweredBeforeTheWait(t *testing.T) {
 	})
 }
 
-// TestQuestionsInWaitAny checks a wait for two questions, of which the second is answered first. It
-// returns the second. When the function is entered again after the first is answered, too, the wait
-// returns the second again.
+// TestQuestionsInWaitAny checks a wait for two questions, of which the second is answered first.
+// The wait returns the second. It returns the second again when the function is entered again after
+// both are answered.
 func TestQuestionsInWaitAny(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

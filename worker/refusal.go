@@ -15,7 +15,7 @@ func busy(err error) bool {
 }
 
 // forNow reports whether err is temporary, so that a retry may succeed. Errors without a code and
-// timeouts have the code internal, and count as temporary.
+// timeouts have the code "internal", and count as temporary.
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
 // denied reports whether the server refused the worker's key. A retry may succeed, because the key
@@ -34,7 +34,7 @@ func late(err error) bool {
 	return perdure.IsCode(err, perdure.LeaseLost) || perdure.IsCode(err, perdure.NotFound)
 }
 
-// persist repeats the call try, which stores work whose loss would be costly, until the server
+// persist repeats the call `try`, which stores work whose loss would be costly, until the server
 // accepts the work. Errors: the server's permanent refusal, lease_lost, not_stored after
 // Config.StoreFor, and the error of ctx, which ends with the lease.
 func (r *run) persist(ctx context.Context, try func() error) error {
@@ -56,10 +56,9 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 	return reply, err
 }
 
-// persist repeats a call as run.persist does. The context of an attempt does not end with its
-// lease, because the server may keep the lease longer than the worker's clock says. But a worker
-// whose key is refused cannot learn that the lease is lost. In that case, persist ends when the
-// lease ends by the worker's own clock.
+// persist repeats a call as run.persist does, but does not end when the lease ends by the worker's
+// clock, because the server may keep the lease longer. If the server refuses the worker's key,
+// persist does end then, because the worker cannot learn that the lease is lost.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
 	return a.w.retryIf(ctx, a.log, func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()

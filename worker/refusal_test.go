@@ -17,8 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// passing are the temporary errors of a server that do not come from the content of the refused
-// call.
+// passing are the temporary errors of a server that the content of the refused call has not caused.
 var passing = map[string]error{
 	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
 	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),
@@ -65,8 +64,8 @@ func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	}
 }
 
-// TestAResultThatIsRefusedIsNotPaidAgain checks a task whose result the server refuses. It fails
-// with the server's error code, and does not run again.
+// TestAResultThatIsRefusedIsNotPaidAgain checks a task whose result the server refuses. The task
+// fails with the server's error code, and does not run again.
 func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.PayloadTooLarge, perdure.InvalidArgument, perdure.Conflict} {
 		t.Run(string(code), func(t *testing.T) {
@@ -92,7 +91,7 @@ func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 }
 
 // TestAResultIsStoredWithoutWhatWasShown checks that a task's result is stored even if the server
-// refuses a frame of the task's stream or has lost a part of the stream.
+// refuses a part of the task's streamed output or has lost a part of it.
 func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	run := func(t *testing.T, change func(b *bench, c *Config)) {
 		b := newBench(t, time.Minute)
@@ -130,8 +129,8 @@ func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	})
 }
 
-// TestARefusedCommitLeavesItsBlocksToTheNext checks a streamed block. The commit that would have
-// closed it is refused, so the next commit closes it, once.
+// TestARefusedCommitLeavesItsBlocksToTheNext checks that a streamed block is closed once, by the
+// next commit, if the commit that would have closed it is refused.
 func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.e.PayloadLimit = 1 << 20
@@ -231,8 +230,8 @@ func (l *told) String() string {
 }
 
 // TestACommitThatIsNeverStoredGoesToAnotherWorker checks a commit that the server cannot store for
-// StoreFor. The worker drops it, releases the execution, and logs that with the execution's id. The
-// execution is then claimed again.
+// StoreFor. The worker drops the commit, releases the execution, and logs a line with the
+// execution's id. The execution is then claimed again.
 func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered, refused, retried, given atomic.Int32
@@ -274,7 +273,7 @@ func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 }
 
 // TestAResultThatIsNeverStoredFailsItsTask checks a result that the server cannot store for
-// StoreFor. The task fails with not_stored and does not run again.
+// StoreFor. The task fails with the error not_stored and does not run again.
 func TestAResultThatIsNeverStoredFailsItsTask(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var tasks, given atomic.Int32

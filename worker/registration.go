@@ -23,9 +23,9 @@ func (w *Worker) registration() perdure.Registration {
 	return r
 }
 
-// registerAgain registers the worker's kinds again if the last registration is older than registerEvery. It
-// returns the time of the newest registration. It ignores the settings in the reply: those of the first
-// registration stay in force.
+// registerAgain registers the worker's kinds again if the last registration is older than
+// registerEvery. It returns the time of the newest registration. It ignores the settings in the
+// reply: the settings of the first registration stay in force.
 func (w *Worker) registerAgain(ctx context.Context, last, within time.Duration) time.Duration {
 	now := w.Clock()
 	if now-last < registerEvery {

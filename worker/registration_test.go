@@ -10,7 +10,7 @@ import (
 )
 
 // registrations is a perdure.Dispatch that counts registrations. It refuses them as long as its
-// field err is set.
+// field `err` is set.
 type registrations struct {
 	perdure.Dispatch
 	n   int

@@ -26,14 +26,14 @@ func (w *Worker) retry(ctx context.Context, try func() error) error {
 	return w.retryIf(ctx, func() *slog.Logger { return w.Logger }, busy, try)
 }
 
-// retryIf repeats the call try while the function again returns true for its error. If the server
-// returns nothing but internal errors for the time Config.StoreFor, retryIf returns not_stored: the
-// server is up, but cannot store this data. When ctx ends, retryIf returns the cause of ctx, joined
-// with the last error.
+// retryIf repeats the call `try` while `again` returns true for its error. If the server returns
+// nothing but internal errors for the time Config.StoreFor, retryIf returns not_stored: the server
+// is up, but cannot store this data. When ctx ends, retryIf returns the cause of ctx, joined with
+// the last error.
 //
 // If a problem lasts, retryIf logs it, because an operator may have to act, for example if a disk
-// is full. The pauses between these log lines grow. retryIf calls the function log only to write
-// such a line, because creating the logger is expensive.
+// is full. The pauses between these log lines grow. The function `log` is called only for such a
+// line, because creating the logger is expensive.
 func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()
@@ -67,7 +67,7 @@ func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again fun
 	}
 }
 
-// failedInside reports whether err is a reply of the server with the code internal.
+// failedInside reports whether err is a reply of the server with the code "internal".
 func failedInside(err error) bool {
 	var coded *perdure.Error
 	return errors.As(err, &coded) && coded.Code == perdure.Internal

@@ -51,7 +51,7 @@ type run struct {
 	takenBytes int                        // memory in bytes of the signals in taken
 	steps      map[string]bool            // names of steps that are in use
 	// questionKeys are the keys of the questions that the function has asked since it was entered.
-	// The field questions has those of the questions that are final.
+	// The field `questions` has those questions that are final.
 	questionKeys  map[string]bool
 	questions     map[uuid.UUID]*perdure.Question
 	questionBytes int      // memory in bytes of questions
@@ -83,7 +83,7 @@ type run struct {
 	// parking is true from before a commit that suspends or ends is sent, until the goroutine has
 	// parked or that commit has failed. The run's next claim may arrive in between.
 	//
-	// handed is true from when a claim is sent to the channel resume until the run has adopted the
+	// handed is true from when a claim is sent to the channel `resume` until the run has adopted the
 	// claim.
 	parking bool
 	handed  bool
@@ -124,8 +124,8 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 }
 
 // enter calls the function of a claimed execution from the top, in a new goroutine. The claim has
-// an agent slot and already counts as work of the worker. A claim with ContinuesParked lacks data, because it
-// was made for a parked goroutine. If that goroutine has ended, enter releases the claim.
+// an agent slot and already counts as work of the worker. A claim with ContinuesParked lacks data,
+// because it was made for a parked goroutine. If that goroutine has ended, the claim is released.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if c.ContinuesParked {
 		go w.giveClaimBack(live, c)
@@ -282,8 +282,8 @@ func (r *run) again() {
 	r.giveAgain(taken)
 }
 
-// drop ends the context of the run with the given cause. The goroutine of the run ends at its next blocking
-// call.
+// drop ends the context of the run with the given cause. The run's goroutine ends at its next
+// blocking call.
 func (r *run) drop(cause error) { r.cancel(cause) }
 
 // exit ends the context of the run with the given cause, and then the calling goroutine, as

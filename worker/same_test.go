@@ -42,7 +42,7 @@ func (o *witness) saw(ctx agent.Context, place int, what string, v any) {
 }
 
 // walk does one random operation of agent code and records the values that the operation returns.
-// The parameter place is the number of this operation.
+// The parameter `place` is the number of this operation.
 func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 	name := fmt.Sprintf("%d", place)
 	switch dice.IntN(9) {

@@ -47,9 +47,9 @@ func (r *run) addSignals(signals []perdure.Signal) {
 	})
 }
 
-// setSignals replaces the pending signals of the run by those of the claim c. If the function was entered
-// again, signals that it took before and that are not in the claim stay pending. A claim with ContinuesParked, for a
-// parked goroutine, has only new signals, so setSignals only adds them.
+// setSignals replaces the pending signals of the run by those of the claim c. If the function was
+// entered again, signals that it took before and that are not in the claim stay pending. A claim
+// with ContinuesParked (for a parked goroutine) has only new signals, so setSignals only adds them.
 func (r *run) setSignals(c perdure.AgentClaim) {
 	if c.ContinuesParked {
 		r.addSignals(c.Signals)
@@ -64,8 +64,8 @@ func (r *run) setSignals(c perdure.AgentClaim) {
 	}
 }
 
-// giveAgain puts the signals in taken, which the function has taken since its checkpoint, before
-// all other pending signals. The function receives them first when it is entered again.
+// giveAgain puts the signals `taken`, which the function has taken since its checkpoint, before all
+// other pending signals. The function receives them first when it is entered again.
 func (r *run) giveAgain(taken []perdure.Signal) {
 	again := slices.Clone(taken)
 	for i := range again {
@@ -75,7 +75,7 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 }
 
 // look reads the signals that were sent since the last read, page by page. If that read is at most
-// freshFor ago, look reads nothing. If the claim did not contain all pending signals, it reads only
+// freshFor ago, nothing is read. If the claim did not contain all pending signals, look reads only
 // signals that match the pattern.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {

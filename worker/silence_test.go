@@ -15,8 +15,9 @@ import (
 )
 
 // TestSilentCodeTimesOut checks an attempt that does not call Heartbeat or Progress for the length
-// of its heartbeat timeout. It fails with timeout and is repeated, although its worker renews the
-// lease. An attempt that calls them, and an attempt without a heartbeat timeout, may take longer.
+// of its heartbeat timeout. The attempt fails with the error timeout and is repeated, although the
+// worker renews the lease. An attempt that calls them, and an attempt without a heartbeat timeout,
+// may take longer.
 func TestSilentCodeTimesOut(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	b := newBench(t, time.Second)

@@ -22,9 +22,8 @@ var (
 	}))
 )
 
-// versioned returns an agent that loads its state; states describes the versions of the state. If
-// no state is stored, the agent begins with the parameter first. It saves the state, waits for the
-// signal go, and returns say(state).
+// versioned returns an agent that loads its state with `states`. If no state is stored, the agent
+// begins with `first`. It saves the state, waits for the signal "go", and returns say(state).
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)
@@ -97,7 +96,7 @@ func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 }
 
 // TestNewerStateIsRefused checks an execution whose state is newer than the agent of the only
-// worker. It fails after several releases, and the error names both versions.
+// worker. The execution fails after several releases, and the error names both versions.
 func TestNewerStateIsRefused(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)

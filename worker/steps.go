@@ -44,8 +44,8 @@ func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, er
 	return recorded.Result, agent.Result{Task: recorded}.Err()
 }
 
-// perform calls the function fn of a step and records its result or error. Unless lazy is true, it
-// commits the record at once.
+// perform calls the function fn of a step and records its result or error. It commits the record at
+// once, unless `lazy` is true.
 func (r *run) perform(name, instance, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
 	if err := r.freshLease(); err != nil {
 		return nil, err

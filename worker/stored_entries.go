@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// appendedBefore returns the id of the stored entry with the key of e, or uuid.Nil if there is
-// none. It considers only the entries that were stored since the newest checkpoint, before the
-// function was entered again. The entry that it finds becomes the leaf, and the caller does not
-// append e. If an equal entry without a key was stored, the agent probably appends it twice by
-// mistake. Then appendedBefore reports that, and the caller appends e.
+// appendedBefore looks for e among the entries that were stored after the newest checkpoint and
+// before the function was entered. If an entry with the key of e is stored, that entry becomes the
+// leaf, and appendedBefore returns its id: the caller does not append e. Otherwise it returns
+// uuid.Nil. If e has no key and an equal entry is stored, appendedBefore also reports a probable
+// mistake of the agent.
 func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	if e.Key == "" && !r.reports() || !e.OnPath() {
 		return uuid.Nil, nil

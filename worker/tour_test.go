@@ -131,8 +131,8 @@ var phases = []func(*tour, agent.Context) error{
 }
 
 // takeTour runs three executions of the agent "tour" on the given number of workers, and checks
-// their outputs and streams. Each effect that the tour counts must have occurred exactly once. The
-// parameter change returns a function that edits the configuration of a worker.
+// their outputs and streams. Each effect that the tour counts must have occurred exactly once.
+// `change` returns a function that edits the configuration of a worker.
 func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, workers int, change func(b *bench) func(*Config)) {
 	b := newBench(t, lease)
 	b.mode = mode
@@ -180,7 +180,7 @@ func (o *tour) define() {
 	b.tasks = append(b.tasks, agent.DefineTask("large", func(agent.TaskContext, int) (string, error) { return big, nil }))
 }
 
-// check checks the output and the number of events of an execution of the agent tour.
+// check checks the output and the number of events of an execution of the agent "tour".
 func (o *tour) check(id uuid.UUID) {
 	o.Helper()
 	o.output(id, fmt.Sprintf(`%s|[0 2 4 6](9)|"one"(5)|"two"(5)|"three"(7)`, short(big)))
@@ -199,8 +199,8 @@ func (o *tour) check(id uuid.UUID) {
 	}
 }
 
-// checkShown checks the streamed text of an execution of the agent tour. The text is in the log or,
-// in mode LOCAL, in the worker's local store.
+// checkShown checks the streamed text of an execution of the agent "tour". The text is in the log
+// or, in mode LOCAL, in the worker's local store.
 func (o *tour) checkShown(id uuid.UUID) {
 	o.Helper()
 	want := []string{"doubling 0", "doubling 1", "doubling 2", "doubling 21", "doubling 3", "ok", "ok", "ok", "ok", "ok", "welcome"}
@@ -235,7 +235,7 @@ func parked(n int) func(*bench) func(*Config) {
 	return func(*bench) func(*Config) { return func(c *Config) { c.Parked = n } }
 }
 
-// TestOutcomeIsTheSameHoweverItGoesOn checks that executions of the agent tour have the same
+// TestOutcomeIsTheSameHoweverItGoesOn checks that executions of the agent "tour" have the same
 // outcome with and without parked goroutines, and with different numbers of workers and slots.
 func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	longtest.Skip(t, "seconds")
@@ -258,8 +258,8 @@ func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	}
 }
 
-// TestOutcomeIsTheSameUnderFaults checks that executions of the agent tour have the same outcome if
-// calls between worker and server are lost or arrive twice.
+// TestOutcomeIsTheSameUnderFaults checks that executions of the agent "tour" have the same outcome
+// if calls between worker and server are lost or arrive twice.
 func TestOutcomeIsTheSameUnderFaults(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, plan := range map[string]func(string, int) fault{

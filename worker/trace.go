@@ -81,8 +81,8 @@ func execution(id, worker string) []attribute.KeyValue {
 	}
 }
 
-// beginSpan starts the span of the claim c. It links that span to the previous span of this
-// goroutine. If there is none, it links it to the span in which the newest checkpoint was stored.
+// beginSpan starts the span of the claim c, and links it to the previous span of this goroutine. If
+// there is no previous span, it links it to the span in which the newest checkpoint was stored.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {
@@ -134,9 +134,8 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// beginAttemptSpan starts the span of an attempt. The parameter asked is the span of the claim that
-// scheduled the task; it becomes the parent. If asked is invalid, the parent is the span in the
-// traceparent of the task.
+// beginAttemptSpan starts the span of an attempt. Its parent is `asked`, the span of the claim that
+// scheduled the task. If `asked` is invalid, the parent is the span in the traceparent of the task.
 func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
 	tracer := w.tracer()
 	if tracer == nil {
@@ -170,8 +169,8 @@ func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	return trace.SpanContext{}
 }
 
-// called calls the function call in a new span, which is a child of the span of ctx. Without tracing, it
-// only calls the function.
+// called calls `call` in a new span, which is a child of the span of ctx. Without tracing, it
+// creates no span.
 func (w *Worker) called(ctx context.Context, name string, call func(ctx context.Context) error) error {
 	tracer := w.tracer()
 	if tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {

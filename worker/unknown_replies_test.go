@@ -46,8 +46,9 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b.output(b.start("a"), "fine")
 }
 
-// TestAFrameThatCouldNotBeStoredNowIsSentAgain checks that a frame with a temporary error is sent
-// again until it is stored. Meanwhile, another task streams and ends.
+// TestAFrameThatCouldNotBeStoredNowIsSentAgain checks that a chunk of streamed text that the server
+// refuses with a temporary error is sent again until it is stored. Meanwhile, another task streams
+// and ends.
 func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.Unavailable, perdure.RateLimited, perdure.Internal} {
 		t.Run(string(code), func(t *testing.T) {

@@ -35,9 +35,8 @@ const (
 	timedOut   = 1
 )
 
-// waitName returns a short name for a wait. It is made of the parameter what, which is the sort of
-// the wait, and its arguments, the parameter parts. Only waits with the same what and parts have
-// the same name.
+// waitName returns a short name for a wait: its type `what`, and a hash of its arguments `parts`. Only
+// waits with the same type and arguments have the same name.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
@@ -54,7 +53,7 @@ func (r *run) ask(name string) asking {
 	return asking{name, number, r.asks.asked.Outcome(name, number)}
 }
 
-// chose makes the next commit record index as the outcome of the wait.
+// chose makes the next commit record the index as the outcome of the wait.
 func (r *run) chose(a asking, index int) {
 	c := perdure.WaitChoice{Name: a.name, Number: a.number, Index: index}
 	r.asks.asked = r.asks.asked.With(c)
@@ -117,8 +116,8 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends the run until enough futures have ended for the join mode how. It returns the
-// results of those futures whose results are known then.
+// awaitMet suspends the run until as many futures have ended as the join mode `how` requires. It
+// returns the results of those futures whose results are known then.
 func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -128,9 +127,9 @@ func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.
 	return r.results(futures), nil
 }
 
-// refresh reads from the server which of the futures' tasks have ended. It asks for all of them:
-// the first ended task in the order of the arguments decides the wait, but the server may have
-// reported only a later one.
+// refresh reads from the server which of the futures' tasks have ended. It asks for all of them,
+// because the server may have reported only a later one. The one that comes first in the arguments
+// decides the wait.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
@@ -147,10 +146,9 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the results of a wait when the function is entered again. It was recorded that
-// the future with the index i decided the wait. An earlier future may have ended since in a way
-// that also decides the wait. Its result is returned as not ended, because it would change the
-// outcome.
+// awaitAgain returns the results of a wait when the function is entered again. By the record of the
+// wait, the future with the index i decided it. If an earlier future has ended since, and would now
+// decide the wait, its result is returned as not ended.
 func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -180,8 +178,8 @@ func decides(how agent.JoinMode, results []agent.Result) int {
 	return -1
 }
 
-// met reports whether enough futures have ended for the join mode how, as far as their results are
-// known.
+// met reports whether as many futures have ended as the join mode `how` requires, as far as their
+// results are known.
 func met(how agent.JoinMode, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
@@ -199,7 +197,8 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor returns the stored form of a wait until enough futures have ended for the join mode how.
+// waitFor returns the stored form of a wait that is met when as many futures have ended as the join
+// mode `how` requires.
 func waitFor(how agent.JoinMode, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {

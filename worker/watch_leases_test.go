@@ -18,7 +18,7 @@ import (
 func TestCancelsReachRunningCodeAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// stop cancels the task for which the agent waits, or the agent.
+		// stop cancels the task for which the agent waits, or the agent itself.
 		stop func(b *bench, id uuid.UUID)
 		// deadline is the deadline of the task.
 		deadline time.Duration
@@ -106,7 +106,7 @@ func TestNewsThatIsMissedComesWithTheNextWatch(t *testing.T) {
 	b.ended(id, perdure.StatusCancelled)
 }
 
-// interrupted is a dispatch that does not watch leases until the channel away is closed.
+// interrupted is a dispatch that does not watch leases until the channel `away` is closed.
 type interrupted struct {
 	perdure.Dispatch
 	away chan struct{}

@@ -66,9 +66,10 @@ type Config struct {
 	// Grace is how long cancelled code may take to return when the worker stops; default 5 s. Then the
 	// worker releases the code's claims, and Run returns although the code still runs.
 	Grace time.Duration
-	// StoreFor is how long the worker repeats a commit or the end of an attempt to which the server replies
-	// only with the error internal; default 5 min. Then the worker releases the execution, so that another
-	// worker can try; after ten such releases, the execution fails. A task fails with not_stored.
+	// StoreFor is how long the worker repeats a commit or the end of an attempt to which the server
+	// replies only with the error internal; default 5 min. Then the worker releases the execution,
+	// so that another worker can try; after ten such releases, the execution fails. A task fails
+	// with the error not_stored.
 	StoreFor time.Duration
 	// TextEvery is the maximum time for which streamed text waits for more text of the same block,
 	// so that one flush of the server's disk stores both; default 25 ms. The beginning and the end

@@ -114,7 +114,7 @@ func firstChunk(content int64) int64 { return content << 20 }
 const dropBytes = 8 << 20
 
 // dropSome deletes some of an execution's contents, and returns their disk space to the file
-// system. The result more reports whether contents are left for another call.
+// system. The result `more` reports whether contents are left for another call.
 func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {
 	ids, err := t.ids(`SELECT id FROM (
 		SELECT id, SUM(length) OVER (ORDER BY id) - length AS before FROM (SELECT id, length FROM contents WHERE execution = ? ORDER BY id LIMIT 256)

@@ -35,10 +35,10 @@ type blockState struct {
 	hash   hash.Hash
 }
 
-// add compares a frame with the block. The result p is the part of the frame's text that the block
-// does not have yet; it is empty if the frame is a repeat. The result next is the state of the
-// block with that part. add does not change g: the caller replaces g by next once p is stored.
-// Error: conflict if text before the frame is missing.
+// add compares a frame, which has a chunk of the block, with the block. The result p is the part of
+// the frame's text that the block does not have yet; it is empty if the frame is a repeat. The
+// result `next` is the state of the block with that part. add does not change g: the caller
+// replaces g by `next` once p is stored. Error: conflict if text before the frame is missing.
 func (g *blockState) add(source []byte, f perdure.Frame) (p piece, next blockState, err error) {
 	next = blockState{length: g.length, hash: sha256.New()}
 	if g.hash != nil {
@@ -64,8 +64,8 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
-// sumShown returns the hash of the first bytes of a streamed block; the parameter end is their
-// number. The hash is zero if no stored piece ends there.
+// sumShown returns the hash of the first `end` bytes of a streamed block. The hash is zero if no
+// stored piece ends there.
 func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx,
@@ -77,8 +77,8 @@ func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte
 	return sum, unreadable(ctx, err)
 }
 
-// shownContent returns the text of a streamed block up to the piece whose hash is sum. Errors: not_found;
-// internal if the text is damaged.
+// shownContent returns the text of a streamed block up to the piece with the hash `sum`. Errors:
+// not_found; internal if the text is damaged.
 func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum == sha256.Sum256(nil) {
 		return io.NopCloser(bytes.NewReader(nil)), nil

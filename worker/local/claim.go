@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. From claims of LOCAL executions, it stores the contents
-// on this worker, and fills in contents that the server does not have. It releases a claim whose
-// contents cannot be read, and returns an error if no claim is left.
+// PollAgents implements [perdure.Dispatch]. For a claim of a LOCAL execution, it stores the
+// contents of the claim on this worker, and fills in contents that the server does not have. It
+// releases a claim whose contents cannot be read, and returns an error if no claim is left.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)
@@ -91,8 +91,8 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. It also polls the queue that only this worker has, on
-// which the tasks of its LOCAL executions are.
+// PollTasks implements [perdure.Dispatch]. It also polls the queue with the tasks of this worker's
+// LOCAL executions, which no other worker polls.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
 	p.Queues = d.withLocal(p.Queues)

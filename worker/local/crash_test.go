@@ -100,8 +100,8 @@ func TestKilledWriterLosesNothingStored(t *testing.T) {
 	}
 }
 
-// killed starts a child process that writes contents, and kills it after it has reported as many
-// stored contents as the parameter after says. It returns the names that the child has reported.
+// killed starts a child process that writes contents. It kills the child after the child has
+// reported `after` stored contents, and returns the names that the child has reported.
 func killed(t *testing.T, dir string, after int) map[string]bool {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -139,7 +139,7 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 }
 
 // TestShownBlockIsFoundByEveryHashItHad checks that the text of a streamed block up to the end of
-// each frame is found by its hash, even if a frame was repeated with more text. A frame is refused
+// each chunk is found by its hash, even if a chunk was repeated with more text. A chunk is refused
 // if text before it is missing.
 func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
 	s := openStore(t, t.TempDir())

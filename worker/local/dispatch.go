@@ -13,9 +13,9 @@ import (
 )
 
 // Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and
-// receives whole contents. For LOCAL executions, however, the server gets only rows, with the
-// order, length and hash of each content, and streamed text, which it forwards and does not store.
-// Calls about REMOTE executions are passed on unchanged.
+// receives whole contents. For a LOCAL execution, the server stores only rows with the order,
+// length and hash of each content; it receives streamed text, but only forwards it. Calls about
+// REMOTE executions are passed on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store
@@ -34,8 +34,8 @@ type executionState struct {
 	mu     sync.Mutex              // guards the fields below
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
-	// decided names the answers to questions that this worker has stored, and of which the server
-	// may still have a copy.
+	// decided lists the answers to questions that this worker has stored while the server may still
+	// have a copy.
 	decided []perdure.StoredDecision
 }
 
@@ -133,9 +133,9 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 // fails, the claim ends with its lease.
 const releaseTimeout = 5 * time.Second
 
-// giveUp releases an execution that cannot continue on this worker. Unless the error why is
-// temporary, it reports a panic of the code, so that the execution fails if the contents stay lost,
-// and somebody notices.
+// giveUp releases an execution that cannot continue on this worker because of the error `why`.
+// Unless the error is temporary, it reports a panic of the code, so that the execution fails if its
+// contents stay lost.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -149,8 +149,8 @@ func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	}
 }
 
-// failTask ends an attempt that cannot run, with the error why, so that the agent learns the reason. If the
-// server is unavailable, it releases the attempt instead.
+// failTask ends an attempt that cannot run because of the error `why`, so that the agent learns the
+// reason. If the server is unavailable, it releases the attempt instead.
 func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error) {
 	d.logger.ErrorContext(ctx, "a task cannot be run: its input cannot be had from this worker's store", "execution", l.ExecutionID, "task", l.TaskID, "attempt", l.Attempt, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

@@ -112,8 +112,8 @@ func (r *recorder) GetBlob(context.Context, uuid.UUID, uuid.UUID) (io.ReadCloser
 	return nil, perdure.Errorf(perdure.NotFound, "withheld")
 }
 
-// dispatchTest is a local store, a Dispatch with that store that calls a recorder, and an execution
-// that was claimed through the Dispatch.
+// dispatchTest is a local store, a Dispatch that uses this store and sends its calls to a recorder,
+// and an execution that was claimed through the Dispatch.
 type dispatchTest struct {
 	*testing.T
 	s     *Store
@@ -150,7 +150,7 @@ const marker = "what-stays-here"
 
 func quoted(what string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", marker+" "+what)) }
 
-// marked returns a commit with the text marker in every field that can have content.
+// marked returns a commit with the text of `marker` in every field that can have content.
 func (c *dispatchTest) marked() perdure.Commit {
 	c.Helper()
 	user, err := perdure.NewMessageEntry(perdure.UserText(marker + " user"))
@@ -426,8 +426,8 @@ func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	}
 }
 
-// TestShownContentIsKept checks that the text of streamed blocks up to the end of each frame is
-// found in the local store by its hash, even if frames were repeated. After the blocks are closed,
+// TestShownContentIsKept checks that the text of streamed blocks up to the end of each chunk is
+// found in the local store by its hash, even if chunks were repeated. After the blocks are closed,
 // none of their states is in memory.
 func TestShownContentIsKept(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestFramesCarryTheirBlocksHash checks that each frame that the server receives contains the hash
-// of its block's text up to the end of the frame, even if frames are repeated. The caller's frames
-// are not modified.
+// TestFramesCarryTheirBlocksHash checks that each frame (a chunk of a block) that the server
+// receives contains the hash of its block's text up to the end of the frame, even if frames are
+// repeated. The caller's frames are not modified.
 func TestFramesCarryTheirBlocksHash(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	frame := func(at int64, text string) perdure.Frame {

@@ -14,8 +14,8 @@ import (
 // The key of a source has 24 bytes. The first 16 are the id of the task, or zeros for the agent
 // itself. The other 8 are the number of the attempt, or the fence of the agent's claim.
 
-// sourceOf returns the execution to which a frame belongs, and the key of its source. Both are empty if the
-// frame has no lease.
+// sourceOf returns the execution to which a frame (a chunk of a block, or an event) belongs, and
+// the key of its source. Both are empty if the frame has no lease.
 func sourceOf(f perdure.Frame) (execution uuid.UUID, source []byte) {
 	switch {
 	case f.Lease != nil:

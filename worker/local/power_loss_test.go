@@ -12,8 +12,8 @@ import (
 )
 
 // TestLossOfPowerAfterAFailedSync checks that a store reports a failed sync and stops. After a
-// restart and a power failure, it has the contents that were stored before the failed sync and
-// after the restart.
+// restart and a power failure, it has the contents that were stored before the failed sync, and
+// those that were stored after the restart.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -103,8 +103,8 @@ func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash)
 	return c, nil
 }
 
-// sumOf returns the hash of the content to which the reference id refers. The result found says whether the
-// store has that content.
+// sumOf returns the hash of the content to which the reference id refers. The result `found` says
+// whether the store has that content.
 func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, found bool, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, "SELECT sha FROM contents WHERE ref = ?", id[:]).Scan(&raw)

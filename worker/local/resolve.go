@@ -102,7 +102,7 @@ func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Tas
 	return err
 }
 
-// note returns what the store has about a step, or nil if it has nothing.
+// note returns what the store has about a step, or nil if it has nothing about the step.
 func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNote, error) {
 	raw, err := d.store.Named(ctx, execution, stepName(step))
 	if err != nil || raw == nil {

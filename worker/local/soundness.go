@@ -15,7 +15,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// soundness knows whether the database file of a store may be damaged, and runs the checks that find out.
+// soundness stores whether the database file of a store may be damaged, and runs the checks for
+// damage.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
@@ -46,9 +47,9 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	return s.mark.Write(now)
 }
 
-// start runs the checks that must be done before the store is used. If the last check found damage,
-// it checks the whole file. If the store was not closed cleanly and has not been checked since, it
-// does so only if the parameter before is true.
+// start runs the checks that must be done before the store is used. It checks the whole file if the
+// last check found damage. If `before` is true, it also does so if the store was not closed cleanly
+// and has not been checked since.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -131,8 +132,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// check runs a check, the parameter how, on a database connection of its own. It returns an
-// internal error if the file is damaged.
+// check runs the check `how` on a database connection of its own. It returns an internal error if
+// the file is damaged.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
 	if err != nil {

@@ -79,7 +79,7 @@ func TestBackgroundCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// spoilMiddle overwrites a page of the database table chunks with garbage.
+// spoilMiddle overwrites a page of the database table "chunks" with garbage.
 func spoilMiddle(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")

@@ -306,8 +306,9 @@ func TestFailedWriteDoesNotAffectOthers(t *testing.T) {
 	}
 }
 
-// TestFullDiskOnlyRefuses checks that a write that does not fit on the disk fails with unavailable.
-// Once there is more space, the same write succeeds, and contents stored before are intact.
+// TestFullDiskOnlyRefuses checks that a write that does not fit on the disk fails with the error
+// unavailable. Once there is more space, the same write succeeds, and contents stored before are
+// intact.
 func TestFullDiskOnlyRefuses(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

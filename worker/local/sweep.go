@@ -79,7 +79,7 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // next returns the next execution for which the store has data: the smallest id that is greater
-// than the parameter after, or uuid.Nil if there is none.
+// than `after`, or uuid.Nil if there is none.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (

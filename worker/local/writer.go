@@ -41,7 +41,7 @@ type writer struct {
 	walBytes int // approximate bytes in the write-ahead log since the last checkpoint
 }
 
-// write is a write that one caller waits for. The result is sent to the channel done.
+// write is a write that one caller waits for. The result is sent to the channel `done`.
 type write struct {
 	apply func(transaction) error
 	size  int
@@ -107,8 +107,8 @@ func openWriter(path string, before bool) (*writer, error) {
 	return w, nil
 }
 
-// startLog flushes the write-ahead log that the last process left to disk. It must be called before the
-// first write. Error: unavailable on a full disk.
+// startLog flushes to disk the write-ahead log that the last process has left. It must be called
+// before the first write. Error: unavailable on a full disk.
 func startLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -143,8 +143,8 @@ func (w *writer) prepareTables(before bool) error {
 	})
 }
 
-// do runs a write and returns when its data is on disk; the write may share a transaction with others. If
-// ctx ends first, do returns the cause of ctx, and the write may still be run.
+// do runs a write and returns when its data is on disk; the write may share a transaction with
+// others. If ctx ends first, it returns the cause of ctx, and the write may still be run.
 func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
 	one := &write{apply: apply, size: size, done: make(chan error, 1)}
 	if err := w.send(ctx, one); err != nil {
@@ -317,8 +317,8 @@ func (w *writer) inTransaction() bool {
 }
 
 // outcome returns the error that the caller of a failed write gets. On a full disk, it frees space
-// and returns unavailable. If err has a code, it returns err unchanged. After any other error, it
-// stops writing and returns internal.
+// and returns the error unavailable. If err has a code, it returns err unchanged. After any other
+// error, it stops writing and returns the error internal.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

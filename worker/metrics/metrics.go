@@ -78,8 +78,9 @@ func (m *Metrics) register(all ...prometheus.Collector) error {
 	return nil
 }
 
-// Watch registers gauges of the worker's load and, unless counters is nil, counters of the react agent.
-// They are read at each scrape. Error: invalid_argument, with the error of the registerer.
+// Watch registers gauges of the worker's load and, unless `counters` is nil, counters of the react
+// agent. The metrics are read at each scrape. Error: invalid_argument, with the error of the
+// registerer.
 func (m *Metrics) Watch(w *worker.Worker, counters *react.Counters) error {
 	held := func(name, help string, labels prometheus.Labels, value func(worker.Load) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels},

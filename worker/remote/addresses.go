@@ -39,8 +39,7 @@ type addresses struct {
 // another server.
 func (a addresses) several() bool { return a.found.Load() > 1 }
 
-// parseAddresses returns the addresses in list, which are separated by commas. Errors:
-// invalid_argument.
+// parseAddresses parses a list of addresses, separated by commas. Errors: invalid_argument.
 func parseAddresses(list string, last *lastError) (addresses, error) {
 	a := addresses{seed: maphash.MakeSeed(), last: last, found: new(atomic.Int64)}
 	for one := range strings.SplitSeq(list, ",") {

@@ -38,7 +38,7 @@ func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 
 // cutShort returns the error of an upload that ended with err. If the server says that the length
 // is wrong, although the client has sent the right one, the connection has lost bytes, and the
-// error is unavailable.
+// returned error is unavailable.
 func cutShort(err error, wrongLength bool) error {
 	var coded *perdure.Error
 	if wrongLength || !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {

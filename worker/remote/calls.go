@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// or returns worker or, if worker is the zero id, the WorkerID of the client's options.
+// or returns the id `worker` or, if it is zero, the WorkerID of the client's options.
 func (c *Client) or(worker uuid.UUID) uuid.UUID {
 	if worker == uuid.Nil {
 		return c.o.WorkerID
@@ -50,9 +50,9 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 	return pbconv.HeartbeatReplyFromProto(reply)
 }
 
-// breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless the caller
-// calls stop first. The pending call then fails with unavailable, and is retried at another server. If
-// there is only one server or no deadline, breakAtHalfDeadline does nothing.
+// breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless
+// `stop` is called first. The pending call then fails with the error unavailable, and is retried at
+// another server. If there is only one server or no deadline, breakAtHalfDeadline does nothing.
 func (c *Client) breakAtHalfDeadline(ctx context.Context) (stop func()) {
 	until, limited := ctx.Deadline()
 	if !limited || !c.at.several() {
@@ -122,14 +122,14 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// failedTime returns the time since began, rounded down: how long the failed tries of a call have
-// taken. The leases in the reply begin no earlier than the try that succeeded.
+// failedTime returns the time since `began`, when the first try of a call was made, rounded down. A
+// lease in the reply begins no earlier than the try that succeeded.
 func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }
 
-// Commit implements perdure.Dispatch. Contents that are too large for the message are uploaded before it.
-// The call is repeated while the server is unavailable or overloaded.
+// Commit implements perdure.Dispatch. Contents that are too large for the message are uploaded
+// before the message is sent. The call is repeated while the server is unavailable or overloaded.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Offer.Slots > 0 {
 		commit.Offer.WorkerID = c.or(commit.Offer.WorkerID)
@@ -153,8 +153,8 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	})
 }
 
-// FinishTask implements perdure.Dispatch. A result that is too large for the message is uploaded before it.
-// The call is repeated while the server is unavailable or overloaded.
+// FinishTask implements perdure.Dispatch. A result that is too large for the message is uploaded
+// before the message is sent. The call is repeated while the server is unavailable or overloaded.
 func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.WorkerID = c.or(f.WorkerID)
 	m := pbconv.FinishToProto(f)

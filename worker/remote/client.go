@@ -65,10 +65,10 @@ type Client struct {
 
 var _ perdure.Dispatch = (*Client)(nil)
 
-// Dial returns a client once the server is reachable. The client reconnects by itself if the connection is
-// lost. The caller closes the client. Errors: invalid_argument; unavailable, with the address and hints. If
-// ctx ends first, the cause of unavailable is the last error of connecting or, without one, the error of
-// ctx.
+// Dial returns a client once the server is reachable. The client reconnects by itself if the
+// connection is lost. The caller closes the client. Errors: invalid_argument; unavailable, with the
+// address and advice. If ctx ends first, unavailable wraps the last error of connecting or, if
+// there is none, the error of ctx.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -110,8 +110,8 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// open creates a connection that uses the addresses in the parameter at. The sockets of the
-// connection are listed in the parameter wire, whose method cut closes them.
+// open creates a connection to the addresses `at`. It adds the sockets of the connection to the
+// list `wire`, which can close them.
 func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
 	if err != nil {

@@ -25,7 +25,7 @@ func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	}}
 }
 
-// fill downloads the contents to which a message only refers. If local is true, the message is
+// fill downloads the contents to which a message only refers. If `local` is true, the message is
 // about a LOCAL execution, and fill leaves out contents that only the execution's worker has.
 func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, contents ...*perdurev1.Content) error {
 	for _, m := range contents {
@@ -143,8 +143,8 @@ func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdur
 	return reply, c.fetchDeferred(ctx, execution, m.GetTasks(), reply.Tasks)
 }
 
-// fetchDeferred requests those of the tasks in list that did not fit into the message, and puts
-// them into the slice tasks.
+// fetchDeferred requests those of the tasks in `list` that did not fit into the message, and puts
+// them into the slice `tasks`.
 func (c *Client) fetchDeferred(ctx context.Context, execution uuid.UUID, list []*perdurev1.Task, tasks []*perdure.Task) error {
 	var places []int
 	var ids []uuid.UUID

@@ -59,7 +59,8 @@ func TestAnOlderServerSendsEntriesOneByOne(t *testing.T) {
 	}
 }
 
-// clientOf starts a server with the services that register adds, and returns a client of it.
+// clientOf starts a server with the services that the function `register` adds, and returns a
+// client of it.
 func clientOf(t *testing.T, register func(*grpc.Server)) *Client {
 	t.Helper()
 	listener := listen(t, "tcp", "127.0.0.1:0")

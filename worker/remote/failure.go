@@ -21,7 +21,7 @@ import (
 // because the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError stores the error of the last try to connect, for Dial. gRPC itself reports that error
+// lastError stores the error of the last try to connect for Dial, because gRPC reports that error
 // only to calls.
 type lastError struct {
 	mu  sync.Mutex
@@ -40,8 +40,8 @@ func (l *lastError) get() error {
 	return l.err
 }
 
-// watch returns credentials that do the same as the parameter secure, and also store errors of the
-// TLS handshake in l.
+// watch returns credentials that do the same as `secure`, and also store errors of the TLS
+// handshake in l.
 func (l *lastError) watch(secure credentials.TransportCredentials) credentials.TransportCredentials {
 	return handshakeRecorder{secure, l}
 }
@@ -86,7 +86,8 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil && ended(err) {
 		return ctx.Err()
 	}
-	// The server knows the deadline of the call, and may notice before this client that it has passed.
+	// The server knows the deadline of the call, and may notice before this client that the
+	// deadline has passed.
 	if _, limited := ctx.Deadline(); limited && status.Code(err) == grpccodes.DeadlineExceeded {
 		return context.DeadlineExceeded
 	}
@@ -119,9 +120,9 @@ func ended(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// again repeats a call until it succeeds, its error is neither unavailable nor rate_limited, ctx ends, or
-// the client is closed. The server may receive the call twice. A reconnect ends the pause before the next
-// try, unless the server has said how long to wait.
+// again repeats a call while its error is unavailable or rate_limited, until ctx ends or the client
+// is closed. The server may receive the call twice. A reconnect ends the pause before the next try,
+// unless the server has said how long to wait.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,8 +171,8 @@ func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Dura
 	return pause, back
 }
 
-// rest waits for the pause, or until the channel early is closed. If ctx ends first, it returns the
-// cause of ctx.
+// rest waits for the pause, or until the channel `early` is closed. If ctx ends first, it returns
+// the cause of ctx.
 func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -19,7 +19,8 @@ const (
 )
 
 // Append implements perdure.Dispatch. All calls share one stream. If the stream breaks, Append
-// opens a new one and repeats frames without a reply. The server skips bytes that it already has.
+// opens a new one and sends again the frames that got no reply. The server skips bytes that it
+// already has.
 func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, 0, len(frames))
 	for batch := range batches(frames) {
@@ -35,8 +36,8 @@ func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.
 	return replies, nil
 }
 
-// batch is the content of one message of frames: pieces of frames, each with the index of the frame
-// to which it belongs.
+// batch is the content of one message. It has pieces of frames (chunks of blocks, or events), each
+// with the index of the frame to which it belongs.
 type batch struct {
 	pieces []perdure.Frame
 	of     []int
@@ -65,9 +66,9 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join merges the server's replies to the pieces of this batch, the parameter answered, into the
-// slice replies, which has one reply for each frame. If a frame was sent in several pieces, its
-// reply is the first error or, if there is none, the reply to the last piece.
+// join adds `answered`, the server's replies to the pieces of this batch, to `replies`, which has
+// one reply for each frame. The reply to a frame of several pieces is the first error or, if there
+// is none, the reply to the last piece.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {
@@ -79,8 +80,8 @@ func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply
 	return replies
 }
 
-// cut splits a frame into pieces of at most pieceLimit bytes. It splits only between characters, and only
-// the last piece closes the block.
+// cut splits a frame (a chunk of a block, or an event) into pieces of at most pieceLimit bytes. It
+// splits only between characters, and only the last piece closes the block.
 func cut(frame perdure.Frame) []perdure.Frame {
 	var pieces []perdure.Frame
 	for len(frame.Text) > pieceLimit {
@@ -97,8 +98,8 @@ func cut(frame perdure.Frame) []perdure.Frame {
 	return append(pieces, frame)
 }
 
-// frameStream is the one gRPC stream over which the client sends frames. It is opened when it is
-// first used, and replaced when it breaks.
+// frameStream is the one gRPC stream over which the client sends frames: chunks of blocks, and
+// events. It is opened when it is first used, and replaced when it breaks.
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
 

@@ -9,8 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCutFramesAreTheSameBlock checks with random texts that the joined pieces are the text, have
-// correct offsets, are not too large, and split no character. Only the last piece closes the block.
+// TestCutFramesAreTheSameBlock splits random texts into pieces. It checks that the joined pieces
+// are the text, and that the pieces have correct offsets, are not too large, and split no
+// character. Only the last piece closes the block.
 func TestCutFramesAreTheSameBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.StringN(1, 40, -1).Draw(t, "text")

@@ -16,15 +16,14 @@ import (
 // An upload could then be cut short without an error. When the connection breaks, Send returns
 // io.EOF for a message that is nevertheless in the buffer. If the caller then closes the stream,
 // gRPC replays the stream up to that message with a regular end, and the server cannot detect that
-// the rest is missing. In the same way, a stream ends with io.EOF, as if it had a reply, if its
-// second connection breaks, too.
+// the rest is missing.
 //
 // The client repeats calls with [again] instead, which is used only for calls that may be repeated.
 var unreplayed = grpc.MaxRetryRPCBufferSize(0)
 
-// lostUnary is a gRPC interceptor for unary calls. It returns unavailable if the message of the
-// call could not be sent. gRPC returns io.EOF then: the reason is in the status of the call, but
-// nothing reads the status of a unary call.
+// lostUnary is a gRPC interceptor for unary calls. It returns the error unavailable if the message
+// of the call could not be sent. gRPC returns io.EOF then: the reason is in the status of the call,
+// but nothing reads the status of a unary call.
 func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if errors.Is(err, io.EOF) {

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// stuckConn is a connection whose writes block if its field stop is set. A write then blocks until
-// the connection is closed.
+// stuckConn is a connection whose writes block, while its field `stop` is set, until the connection
+// is closed.
 type stuckConn struct {
 	net.Conn
 	mu     sync.Mutex // guards the field stop
@@ -70,8 +70,8 @@ func (u *uploadServer) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error 
 }
 
 // TestALostConnectionCutsNoUploadShort checks an upload whose connection breaks before all of it is
-// sent. The upload fails with unavailable, and the server does not take the part that it received
-// for the whole content. A second upload succeeds.
+// sent. The upload fails with the error unavailable, and the server does not take the part that it
+// received for the whole content. A second upload succeeds.
 func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	listener := listen(t, "tcp", "127.0.0.1:0")
 	u := &uploadServer{ended: make(chan int, 8)}
@@ -142,7 +142,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	}
 }
 
-// callbackReader is the reader of an empty content. It calls the function do when it is read.
+// callbackReader is the reader of an empty content. It calls `do` when it is read.
 type callbackReader struct{ do func() }
 
 func (r *callbackReader) Read([]byte) (int, error) {
@@ -167,8 +167,8 @@ func (s brokenConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method
 	}, options...)
 }
 
-// TestACallThatWasNotSentIsUnavailable checks a call whose message could not be sent. It fails with
-// unavailable, and does not look like an empty reply.
+// TestACallThatWasNotSentIsUnavailable checks a call whose message could not be sent. The call
+// fails with the error unavailable, and does not look like an empty reply.
 func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
 	c := &Client{o: options("nowhere:1"), agents: perdurev1.NewAgentDispatchClient(brokenConn{}), worker: perdurev1.NewWorkerDispatchClient(brokenConn{})}
 	c.frames.init()

@@ -10,8 +10,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// openStream is an open stream of frames. When the stream breaks, its context ends, with the reason as the
-// cause.
+// openStream is an open gRPC stream for frames: chunks of blocks, and events. When the stream
+// breaks, its context ends, with the reason as the cause.
 type openStream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -60,7 +60,7 @@ func (s *openStream) forget(id int64) {
 	delete(s.waiting, id)
 }
 
-// write sends the messages that arrive in the channel out. No other goroutine sends on the stream.
+// write sends the messages of the channel `out`. No other goroutine sends on the stream.
 func (s *openStream) write() {
 	for {
 		select {

@@ -17,8 +17,8 @@ type part interface{ GetChunk() []byte }
 // receiver is the receiving end of a stream of parts.
 type receiver[M part] interface{ Recv() (M, error) }
 
-// follow reads the chunks that come after a message on the stream, and stores them in contents,
-// which are the contents of that message, in order.
+// follow reads the chunks that come after a message on the stream, and stores them in `contents`:
+// the contents of that message, in order.
 func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Follows == nil {

@@ -18,7 +18,7 @@ func (l *reconnectSignal) back() <-chan struct{} {
 	return l.returned
 }
 
-// broadcast closes all channels that back has returned.
+// broadcast closes all channels that the method `back` has returned.
 func (l *reconnectSignal) broadcast() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,8 +24,8 @@ func (c tappedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestAReconnectIsReported checks that the client reconnects without a call, and then sends a token
-// to the channel of Reconnected. The first connection does not count as a reconnect.
+// TestAReconnectIsReported checks that the client reconnects without a call, and then sends a value
+// to the channel that Reconnected returns. The first connection does not count as a reconnect.
 func TestAReconnectIsReported(t *testing.T) {
 	l := tappedListener{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)

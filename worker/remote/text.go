@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// refuseBadText is a gRPC interceptor. It returns invalid_argument for a call with a text that is not
-// UTF-8; gRPC itself would return internal, and callers would try again.
+// refuseBadText is a gRPC interceptor. It returns invalid_argument for a call with a text that is
+// not UTF-8; gRPC itself would return the error internal, and callers would try again.
 func refuseBadText(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if status.Code(err) != grpccodes.Internal {

@@ -135,9 +135,8 @@ func (s *Store) Put(k Key, result []byte) error {
 	return nil
 }
 
-// write creates the file with the final name of the result n. If the process is killed after that,
-// the result is complete. If a power failure leaves the file incomplete, its checksum does not
-// match.
+// write creates the file of the result n with its final name. If the process is killed after that,
+// the file is complete. If a power failure leaves the file incomplete, its checksum does not match.
 func (s *Store) write(n name, raw []byte) error {
 	f, err := os.OpenFile(s.path(n), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -203,8 +202,8 @@ func (s *Store) Len() int {
 	return s.files.Len()
 }
 
-// evict removes results that are too old. Then it removes the oldest ones until enough bytes are
-// free; the parameter room is their number. The caller has locked s.mu.
+// evict removes results that are too old. Then it removes the oldest ones until `room` bytes are
+// free. The caller has locked s.mu.
 func (s *Store) evict(room int64) {
 	now := s.o.Now()
 	for f := s.files.Oldest(); f != nil && (now.Sub(f.at) >= s.o.Age || s.bytes+room > s.o.Bytes); f = s.files.Oldest() {

@@ -24,7 +24,8 @@ func findBwrap(dir string) (string, error) {
 	return "", &exec.Error{Name: "bwrap", Err: exec.ErrNotFound}
 }
 
-// rootCaps are the capabilities that builds of root need to change files of other users.
+// rootCaps are the capabilities that commands keep if root runs them. Builds need these
+// capabilities to change files of other users.
 var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
 
 // bwrapArgs returns the arguments with which bubblewrap is started. The data directory is covered last,
@@ -47,7 +48,7 @@ func (l *launch) bwrapArgs() []string {
 		}
 	}
 	if os.Geteuid() == 0 {
-		// With capabilities, root could unmount the cover of the data directory.
+		// With all its capabilities, root could unmount the cover of the data directory.
 		args = append(args, "--cap-drop", "ALL")
 		for _, name := range rootCaps {
 			args = append(args, "--cap-add", name)

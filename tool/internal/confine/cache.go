@@ -54,8 +54,8 @@ func writable(dir string) []string {
 	return paths
 }
 
-// path returns the path of the cache, or "" if the toolchain has no cache on this machine. It creates a
-// missing folder, because a confined toolchain could not.
+// path returns the path of the cache, or "" if the toolchain has no cache on this machine. It
+// creates a missing folder, because a confined toolchain could not create it.
 func (c cache) path(home string) string {
 	path := ""
 	if c.variable != "" {

@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// ownCaches prepares toolchain caches in the folder slot that only this command uses, so that
+// ownCaches prepares toolchain caches in the folder `slot`, which only this command uses, so that
 // nobody else runs a file that the command has written to a cache. It removes the user's caches
 // from the paths that the command may write. If the command has a mount namespace of its own or
 // runs under bubblewrap, it sees overlays over the user's caches. Otherwise environment variables
-// name empty caches in slot.
+// name empty caches in `slot`.
 func (l *launch) ownCaches(slot string) error {
 	home, _ := os.UserHomeDir() // "" if there is no home directory
 	if l.Method == sandbox.ByLandlock && !l.Mounts {
@@ -36,7 +36,8 @@ func (l *launch) ownCaches(slot string) error {
 			if err != nil {
 				return err
 			}
-			// If a covered path is below the cache, an overlay over the cache would show that path.
+			// An overlay over the cache would show a data directory or a secret that lies in the
+			// cache.
 			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return sandbox.Within(p, path) })
 			l.policy.Caches = append(l.policy.Caches, c)
 		}
@@ -50,7 +51,7 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// newCacheFolder creates folders in slot for the overlay over the cache at path.
+// newCacheFolder creates folders in the folder `slot` for the overlay over the cache at path.
 func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
 	c := sandbox.CacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
@@ -62,8 +63,8 @@ func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	return c, nil
 }
 
-// cacheVariables returns the environment variables (name=value) that make toolchains use caches in the
-// folder slot. Through GOPROXY, Go can still read modules that the user has downloaded.
+// cacheVariables returns the environment variables (name=value) that make toolchains use caches in
+// the folder `slot`. Through GOPROXY, Go can still read modules that the user has downloaded.
 func cacheVariables(slot, home string) []string {
 	var vars []string
 	for _, c := range caches {

@@ -54,8 +54,8 @@ type Confinement struct {
 	// Note says what the confinement does not prevent, or why there is no confinement.
 	Note string
 	// Mounts makes the command run in a mount namespace in which an empty folder covers the data
-	// directory. Without Mounts, there are two cases. Bubblewrap itself covers the data directory.
-	// Landlock grants access to one path after another, but not to the data directory.
+	// directory. Without Mounts, bubblewrap itself covers the data directory, and Landlock grants
+	// access to all paths that a command needs except those in the data directory.
 	Mounts bool
 	// Child makes the command start through a sandbox child: a second process of this program, which
 	// confines itself and becomes the command.
@@ -94,7 +94,7 @@ func Choose(o Options) Confinement {
 	return unconfined(c, "bash is not confined: it can do all that its user can ("+strings.Join(why, "; ")+")")
 }
 
-// joined returns the note with the clause appended after a semicolon.
+// joined returns the text `note` with the text `clause` appended after a semicolon.
 func joined(note, clause string) string {
 	if note == "" {
 		return clause
@@ -102,9 +102,9 @@ func joined(note, clause string) string {
 	return note + "; " + clause
 }
 
-// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the
-// filter works. The result refuses all commands if c requires something that is then impossible:
-// Unix sockets or a network of the command's own, or, if the filter does not work, no network.
+// unconfined returns c without Landlock and bubblewrap, but with the system call filter if that
+// works. The result refuses all commands if c asks for something that needs more: Unix sockets or a
+// loopback interface of the command's own, or, where the filter does not work, no network.
 func unconfined(c Confinement, note string) Confinement {
 	c.Method, c.Note = sandbox.NotConfined, note
 	if c.OwnSockets {
@@ -127,8 +127,8 @@ func unconfined(c Confinement, note string) Confinement {
 	return c
 }
 
-// probes contains the outcome of each test command that probed has run. An outcome stays valid, because the
-// kernel does not change while a process runs.
+// probes contains the result of each test command that the function probed has run. A result stays
+// valid, because the kernel does not change while a process runs.
 var probes struct {
 	sync.Mutex
 	outcome map[probeKey]error

@@ -47,8 +47,8 @@ func Available(c Confinement) (candidates []Confinement, why []string) {
 	return append(locks, wraps...), why
 }
 
-// landlocks returns the confinements by Landlock to try, the best one first. The note of each says what it
-// does not confine.
+// landlocks returns the confinements by Landlock to try, the best one first. The field Note of each
+// says what the confinement does not prevent.
 func landlocks(c Confinement, abi int) []Confinement {
 	c.Method, c.Child = sandbox.ByLandlock, true
 	if abi < sandbox.LandlockScoped {
@@ -69,8 +69,9 @@ func landlocks(c Confinement, abi int) []Confinement {
 	return []Confinement{whole, masked, plain}
 }
 
-// bubblewraps returns the confinements by bubblewrap to try, the best one first. The first one covers the
-// data directory by its descriptor before bubblewrap starts.
+// bubblewraps returns the confinements by bubblewrap to try, the best one first. If `ready` is
+// true, a sandbox child covers the data directory by its descriptor before it starts bubblewrap;
+// that is the best one.
 func bubblewraps(c Confinement, ready bool) []Confinement {
 	c.Method, c.Mounts, c.Child = sandbox.ByBwrap, false, ready
 	masked, plain := c, c
@@ -145,7 +146,8 @@ func (l *launch) prepare() error {
 	return makePoints(l.policy.Private, l.shown())
 }
 
-// shown returns the paths that stay visible below the command's private folders.
+// shown returns the paths that the command must see although they lie below a shared folder such as
+// /run, in place of which it sees a private folder.
 func (l *launch) shown() []string {
 	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
 	for _, c := range l.policy.Caches {
@@ -292,8 +294,8 @@ func (l *launch) filterFd() int {
 	return sandbox.HiddenFd + len(l.hidden)
 }
 
-// share opens the files that the child inherits: the folders and files that a sandbox child covers, and the
-// filter for bubblewrap.
+// share opens the files that the child process inherits: the folders and files that a sandbox child
+// (see Confinement.Child) covers, and the filter for bubblewrap.
 func (l *launch) share() error {
 	for _, h := range l.hidden {
 		if !l.Child {
@@ -329,9 +331,9 @@ func ownMounts(attr *syscall.SysProcAttr) {
 	}
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	// The child has all capabilities in its own user namespace, but would lose them at exec. It
-	// drops these ambient capabilities after the confinement is complete. DAC_OVERRIDE is needed
-	// because an overlay's work folder is not accessible to anyone.
+	// The child has all capabilities in its own user namespace, and keeps those at exec that are
+	// ambient. It drops them after the confinement is complete. DAC_OVERRIDE is needed because an
+	// overlay's work folder is not accessible to anyone.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 }

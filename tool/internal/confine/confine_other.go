@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// selfExe is "" because this system has no sandbox children.
+// selfExe is "" because this system has no sandbox children (see Confinement.Child).
 const selfExe = ""
 
 // Available returns no confinements, and the reason why there are none on this system.

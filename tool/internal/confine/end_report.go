@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// status collects what a sandbox child reports about the start and the end of its command.
+// status collects what a sandbox child (see Confinement.Child) reports about the start and the end
+// of its command.
 type status struct {
 	mu    sync.Mutex
 	text  strings.Builder
@@ -54,8 +55,8 @@ func (s *status) problem() string {
 	return s.text.String()
 }
 
-// describe copies the end of the command to e, as the child has reported it. The result ok is false if no
-// end was reported.
+// describe copies the end of the command to e, as the child has reported it. The result `ok` is
+// false if the child has reported none.
 func (s *status) describe(e *Ending) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ func homePlaces(workspace string) []string {
 	return places
 }
 
-// listedHomes returns the homes of people in /etc/passwd.
+// listedHomes returns the home directories of people, not of the system's users, in /etc/passwd.
 func listedHomes() []string {
 	f, err := os.Open("/etc/passwd")
 	if err != nil {

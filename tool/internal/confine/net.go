@@ -14,8 +14,8 @@ const (
 
 func (n Net) String() string { return [...]string{"open", "loopback", "none"}[n] }
 
-// refused returns the reason why commands are refused if this machine cannot provide the level n. The
-// parameter how says what the level requires.
+// refused returns the reason why commands are refused if this machine cannot provide the level n.
+// The parameter `how` says what the level requires.
 func (n Net) refused(how string) string {
 	return fmt.Sprintf("a network limited to %q needs %s; the command was not run", n, how)
 }

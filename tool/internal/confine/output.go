@@ -24,10 +24,10 @@ type output struct {
 	heard   chan struct{} // closed when all reports of the child are read
 }
 
-// attach connects the outputs of the command to pipes. If stderr is nil, both outputs share one pipe. A
-// sandbox child also gets a pipe as descriptor 3, on which it reports why it could not confine itself; the
-// first process of a PID namespace also reports how the command ended. If the child becomes the command,
-// that pipe closes without a report.
+// attach connects the outputs of the command to pipes. If stderr is nil, both outputs share one
+// pipe. A sandbox child also gets a pipe as descriptor 3 for its reports: why it could not confine
+// itself, and, from the first process of a PID namespace, how the command ended. If the child
+// becomes the command, this pipe closes without a report.
 func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	o := &output{status: newStatus(), done: make(chan struct{}), heard: make(chan struct{})}
 	o.sinks = []io.WriteCloser{stdout, o.status}
@@ -67,8 +67,8 @@ func (o *output) begin() {
 	go func() { streams.Wait(); close(o.done) }()
 }
 
-// pump copies r to sink until r ends, or until the deadline that drain sets. After the deadline it still
-// copies what is in the pipe, so that no output is lost if sink is slow.
+// pump copies r to `sink` until r ends, or until the deadline that the method drain sets. After the
+// deadline it still copies what is in the pipe, so that no output is lost if `sink` is slow.
 func pump(sink io.WriteCloser, r *os.File) {
 	defer sink.Close()
 	buf := make([]byte, 32<<10)
@@ -105,7 +105,7 @@ func rest(sink io.Writer, r *os.File, buf []byte) {
 }
 
 // drain waits until the readers have read everything. If an escaped process has a pipe open, drain
-// waits at most the duration grace.
+// gives up after the time `grace`.
 func (o *output) drain(grace time.Duration) {
 	for _, r := range o.readers {
 		// Pipes of os.Pipe support deadlines. For a pipe without that support, the error is

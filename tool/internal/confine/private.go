@@ -18,9 +18,9 @@ func isPrivate(path string) bool {
 	return slices.ContainsFunc(sandbox.PrivatePaths, func(p string) bool { return sandbox.Within(p, path) })
 }
 
-// privateFolders creates a folder in dir for each path in places. A command sees it in place of the
-// shared folder at that path. privateFolders skips a path that does not exist, is no folder, or is a
-// symlink. It also skips the workspace and a path that lies in it.
+// privateFolders creates a folder in dir for each of the paths in `places`. A command sees it in
+// place of the shared folder at that path. privateFolders skips a path that does not exist, is no
+// folder, or is a symlink. It also skips the workspace and a path that lies in it.
 func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, error) {
 	var all []sandbox.Private
 	for _, path := range places {
@@ -45,8 +45,9 @@ func privateFolder(dir, path string) (sandbox.Private, error) {
 	return sandbox.Private{Path: path, Source: source}, nil
 }
 
-// keptPaths returns the paths below the shared folders in places that commands still need: the
-// resolver's configuration, this user's home, and the folders of programs and toolchains.
+// keptPaths returns paths that commands still need although they lie below the shared folders in
+// `places`: the resolver's configuration, this user's home, and the folders of programs and
+// toolchains.
 func keptPaths(places []string) []string {
 	var kept []string
 	if home, err := os.UserHomeDir(); err == nil && below(home, places) && !belowPrivate(home) {

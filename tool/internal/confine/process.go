@@ -34,7 +34,7 @@ type Process struct {
 	Env    []string
 	Box    Confinement
 	Record func(pgid int) (forget func()) // called with the process group; may be nil
-	// Bounded is called before the command starts. The parameter by is the name of the mechanism
+	// Bounded is called before the command starts. The parameter `by` is the name of the mechanism
 	// that limits the command's processes and memory. Bounded may be nil.
 	Bounded func(by string)
 	Stdout  io.WriteCloser
@@ -185,7 +185,7 @@ func (c *child) watch(ctx context.Context, w watched, out *output) (end Ending) 
 	return end
 }
 
-// wait returns when the command has ended by itself, or when watch must end it.
+// wait returns when the command has ended by itself, or must be ended by the method watch.
 func (c *child) wait(ctx context.Context, w watched, out *output) (end Ending) {
 	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()

@@ -60,7 +60,8 @@ func toolchainPaths() []string {
 	return paths
 }
 
-// findSockets appends the path of each socket below root to found, and returns the result.
+// findSockets appends the path of each socket below root to the list `found`, and returns the
+// result.
 func findSockets(found []string, root string) ([]string, error) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

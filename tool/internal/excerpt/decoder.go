@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// decoder converts a byte stream to valid UTF-8. Each invalid byte becomes U+FFFD; an unfinished
-// character waits for its remaining bytes. The result does not depend on how the stream is split.
+// decoder converts a byte stream to valid UTF-8. Each invalid byte becomes U+FFFD. The bytes of an
+// unfinished character are kept until its remaining bytes arrive. The result does not depend on how
+// the stream is split.
 type decoder struct {
 	rest []byte // the start of an unfinished character, at most three bytes
 }

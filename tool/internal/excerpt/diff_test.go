@@ -28,7 +28,7 @@ func TestDiffTellsTheWholeChange(t *testing.T) {
 	})
 }
 
-// applied applies a diff of one hunk to the text old and returns the new text. It checks that the
+// applied applies a diff of one hunk to the text `old` and returns the new text. It checks that the
 // lines in the diff are at the positions that the diff names.
 func applied(t *rapid.T, old, d string) string {
 	head, body, _ := strings.Cut(d, "\n")

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cuts passes the bytes p to the function write in pieces of arbitrary sizes.
+// cuts passes the bytes p to `write` in pieces of arbitrary sizes.
 func cuts(t *rapid.T, p []byte, write func([]byte)) {
 	for len(p) > 0 {
 		n := rapid.IntRange(1, len(p)).Draw(t, "cut")

@@ -12,7 +12,7 @@ import (
 const LineBytes = 2000
 
 // ReadLine reads a line and returns at most its first limit bytes, without the line ending and as
-// valid UTF-8. The result left is the number of bytes that were omitted. The error io.EOF means
+// valid UTF-8. The result `left` is the number of bytes that were omitted. The error io.EOF means
 // that there was no line.
 func ReadLine(r *bufio.Reader, limit int) (line string, left int, err error) {
 	var kept, piece []byte

@@ -29,7 +29,7 @@ type Stream struct {
 }
 
 // Stream returns a writer for one output stream of the command. What is written goes into the
-// transcript. If live is not nil, it is called with the same text, as valid UTF-8.
+// transcript. The function `live`, if not nil, is called with the same text, as valid UTF-8.
 func (t *Transcript) Stream(live func([]byte)) *Stream { return &Stream{t: t, live: live} }
 
 // Write adds bytes of the stream. It never returns an error.

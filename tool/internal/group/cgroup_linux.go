@@ -34,9 +34,9 @@ func ownCgroup() (cgroup, error) {
 	return findCgroup(string(membership), mounts)
 }
 
-// findCgroup returns the control group of a process. The parameter membership is the content of the
-// process's file /proc/self/cgroup, which names the group. findCgroup looks for the folder of the group
-// in the mounts.
+// findCgroup returns the control group of a process. The parameter `membership` is the content of
+// the process's file /proc/self/cgroup, which names the group. findCgroup looks for the folder of
+// the group in the mounts.
 func findCgroup(membership string, mounts []sandbox.Mount) (cgroup, error) {
 	path := ""
 	for line := range strings.Lines(membership) {

@@ -57,7 +57,7 @@ func TestControlGroupsNeedDelegation(t *testing.T) {
 		wantReason(t, name, cgroup{dir, "/"}.usable(), c.want)
 	}
 	dir := imitation(t, "1\n")
-	// The group above belongs to the same user, as in a systemd session.
+	// The parent group belongs to the same user, as in a systemd session.
 	wantReason(t, "a session", cgroup{dir, "/session"}.usable(), "Delegate=yes")
 	for _, name := range []string{"cgroup.type", "cgroup.procs"} {
 		dir := imitation(t, "1\n")
@@ -137,7 +137,7 @@ func wantFile(t *testing.T, path, want string) {
 }
 
 // imitatedCommand returns the control group of a command, in a folder with the same files as a real
-// one. The map files contains their contents; a file that is not in the map is empty.
+// one. The map `files` has their contents by name. A file that is not in the map is empty.
 func imitatedCommand(t *testing.T, l Limits, files map[string]string) *Control {
 	t.Helper()
 	dir := t.TempDir()

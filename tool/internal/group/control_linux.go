@@ -46,12 +46,13 @@ func (c *Control) bound() error {
 	return nil
 }
 
-// tasks returns the limit of tasks that the kernel enforces. It includes a reserve for the threads
-// of the sandbox child.
+// tasks returns the kernel's limit for processes and threads in the group. It includes a reserve
+// for the threads of the sandbox child, the process of this program that becomes the command.
 func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
-// excess returns a description of the limit that the command exceeds, or "". If first is true, one process
-// in the group is the first process of a PID namespace, which does not count as part of the command.
+// excess returns a description of the limit that the command exceeds, or "". If `first` is true,
+// one process in the group is the first process of a PID namespace, which does not count as part of
+// the command.
 func (c *Control) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over
@@ -87,8 +88,8 @@ func (c *Control) outOfMemory() string {
 	return memoryExcess(max(used, c.limits.Memory), c.limits.Memory)
 }
 
-// counter returns the number that follows name in a file of the group. The lines of the file have
-// the form "name number". counter returns 0 if no line has this name.
+// counter returns a number from a file of the group whose lines have the form "name number". It
+// returns 0 if no line has this name.
 func (c *Control) counter(file, name string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	for line := range strings.Lines(string(raw)) {

@@ -82,7 +82,8 @@ func (g *Group) KilledFor() string {
 // Alive returns the number of living processes in the group.
 func (g *Group) Alive() int { return len(g.members()) }
 
-// Stop sends SIGTERM to each member once, and after the time grace SIGKILL to those that still run.
+// Stop sends SIGTERM to each member once. After the time `grace` it sends SIGKILL to the members
+// that still run.
 func (g *Group) Stop(grace time.Duration) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()

@@ -32,7 +32,7 @@ func (g *Group) Alive() int {
 	return 1
 }
 
-// Stop sends SIGTERM to the members. After the time grace it kills the members that still run.
+// Stop sends SIGTERM to the members. After the time `grace` it kills the members that still run.
 func (g *Group) Stop(grace time.Duration) {
 	_ = syscall.Kill(-g.id, syscall.SIGTERM)
 	deadline := time.NewTimer(grace)

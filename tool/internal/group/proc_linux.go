@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc is a row of the process table. The field start is in clock ticks since boot; until the next boot, no
-// other process has the same pid and start.
+// proc is a row of the process table. The field `start` is in clock ticks since boot. No two
+// processes of one boot have the same pid and start.
 type proc struct {
 	pid, parent, group, session int
 	start                       uint64

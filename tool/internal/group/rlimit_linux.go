@@ -9,7 +9,8 @@ func (l Limits) Rlimits() map[int]int64 {
 	return map[int]int64{unix.RLIMIT_NOFILE: l.OpenFiles, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_CORE: 0}
 }
 
-// ApplyTo sets the resource limits of the process pid, which was started without a sandbox child.
+// ApplyTo sets the resource limits of the process pid. It is for a command that does not start
+// through a sandbox child, which would set the limits itself.
 func (l Limits) ApplyTo(pid int) {
 	for resource, most := range l.Rlimits() {
 		var now unix.Rlimit

@@ -2,7 +2,7 @@ package group
 
 import "time"
 
-// Settle waits until all processes of the group have ended, but not longer than the duration grace.
+// Settle waits until all processes of the group have ended, but not longer than the time `grace`.
 func (g *Group) Settle(grace time.Duration) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()

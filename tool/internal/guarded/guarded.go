@@ -38,8 +38,8 @@ func pathsIn(dir string) []string {
 	links, repos := repositories(dir)
 	paths = append(paths, links...)
 	for _, repo := range repos {
-		// The file commondir of a worktree contains the path of another folder with config and
-		// hooks.
+		// The file named commondir of a worktree contains the path of another folder with config
+		// and hooks.
 		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
 			paths = append(paths, filepath.Join(repo, name))
 		}

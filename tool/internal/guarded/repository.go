@@ -31,10 +31,10 @@ type repoSearch struct {
 }
 
 // repositories returns the folders in dir, and up to reposDepth levels below it, from which git
-// reads configuration and hooks. The result repos has folders named .git, bare repositories, and
+// reads configuration and hooks. The result `repos` has folders named .git, bare repositories, and
 // the folders of submodules and worktrees. It has dir/.git even if that does not exist. The result
-// links has each path named .git at which nothing exists or something other than a folder: a file
-// or symlink there leads git to another folder.
+// `links` has the paths named .git that are not folders or do not exist: a file or symlink there
+// leads git to another folder.
 func repositories(dir string) (links, repos []string) {
 	s := &repoSearch{dir: dir, left: reposEntries}
 	s.git(filepath.Join(dir, ".git"))
@@ -57,7 +57,7 @@ func (s *repoSearch) add(repo string) {
 	}
 }
 
-// look adds the repositories in folder and, up to the limit of depth, in the folders below it.
+// look adds the repositories in the folder and in the folders below it, down to the limit of depth.
 func (s *repoSearch) look(folder string, depth int) {
 	entries := s.entries(folder)
 	if isBare(entries) {
@@ -129,7 +129,7 @@ func (s *repoSearch) modules(folder string, depth int) {
 	}
 }
 
-// gitPath returns the folder that the file at path names after the text prefix. It returns "" if
+// gitPath returns the folder that the file at path names after the text `prefix`. It returns "" if
 // the file names no folder.
 func gitPath(path, prefix string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -20,7 +20,7 @@ type File struct {
 
 func openFolder(path string) (*File, error) { return openIdentified(path, unix.O_DIRECTORY) }
 
-// openFile opens the file or folder at path. (The function openFolder accepts only a folder.)
+// openFile opens the file or folder at path.
 func openFile(path string) (*File, error) { return openIdentified(path, 0) }
 
 func openIdentified(path string, flags int) (*File, error) {
@@ -38,7 +38,7 @@ func openIdentified(path string, flags int) (*File, error) {
 
 func (h *File) close() { h.file.Close() }
 
-// Same reports whether h and other are the same file or folder.
+// Same reports whether h and `other` are the same file or folder.
 func (h *File) Same(other *File) bool { return h.id == other.id }
 
 // Is reports whether f is the same file or folder as h, whatever its name now.
@@ -66,8 +66,8 @@ func (h *File) Deleted() bool {
 // Path returns the current path of the folder.
 func (h *File) Path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
-// Views returns all current paths of the folder, its own path first. The others lead through mounts that
-// show the folder, a folder above it, or a folder in it.
+// Views returns all current paths of the folder, its own path first. The other paths lead through
+// mounts that show the folder, a folder above it, or a folder in it.
 func (h *File) Views() ([]string, error) {
 	path, err := h.Path()
 	if err != nil {

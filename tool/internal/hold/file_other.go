@@ -22,7 +22,7 @@ func openFile(path string) (*File, error) { return openFolder(path) }
 
 func (h *File) close() {}
 
-// Same reports whether h and other have the same path.
+// Same reports whether h and `other` have the same path.
 func (h *File) Same(other *File) bool { return h.at == other.at }
 
 // Is reports whether f was opened at the path of h.

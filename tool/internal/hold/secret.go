@@ -44,7 +44,8 @@ func Secrets(paths []string) ([]*File, error) {
 	return all, nil
 }
 
-// rehold returns known without the files that were deleted, but with the file that is now at the path.
+// rehold returns the list `known` without the files that were deleted, but with the file that is
+// now at the path.
 func rehold(path string, known []*File) ([]*File, error) {
 	known = slices.DeleteFunc(known, func(h *File) bool {
 		gone := h.Deleted()

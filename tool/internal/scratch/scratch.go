@@ -66,8 +66,8 @@ func Open() (*Store, error) {
 	}
 }
 
-// sweep removes those folders of this user in parent whose process has ended. If a folder cannot be
-// removed, the next sweep tries again.
+// sweep removes those folders of this user in the folder `parent` whose process has ended. If a
+// folder cannot be removed, the next sweep tries again.
 func sweep(parent string) {
 	folders, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, folder := range folders {
@@ -162,10 +162,9 @@ func (s *Store) of(run string) (*runFolders, error) {
 	return r, nil
 }
 
-// First returns true at the first call with this run and this value of boundBy, and false at later
-// calls. The parameter boundBy is the name of the mechanism that enforces the limits of a command.
-// First also returns false if there is no Store or run, or if the folder of the run cannot be
-// created.
+// First reports whether this is the first call with this run and this value of `boundBy`, the name
+// of the mechanism that enforces the limits of a command. It returns false if there is no Store or
+// run, or if the folder of the run cannot be created.
 func (s *Store) First(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false

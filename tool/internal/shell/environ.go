@@ -16,7 +16,7 @@ var toolchainVars = []string{
 }
 
 // Environ returns the whole environment of a command: PATH, HOME, LANG, TMPDIR, TERM=dumb, and each
-// variable that is set and is in toolchainVars or declared.
+// variable that is set and that toolchainVars or the argument `declared` lists.
 func Environ(declared []string) []string {
 	env := []string{
 		"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"),

@@ -38,8 +38,8 @@ type Streams struct {
 	d         perdure.Dispatch
 	logger    *slog.Logger
 	textPause time.Duration
-	// temporary reports whether the server, after it has refused a frame with this error, may
-	// accept the frame when it is sent again.
+	// temporary reports whether the server, after it has refused output with this error, may accept
+	// the output when it is sent again.
 	temporary func(error) bool
 	wake      chan struct{}
 	// failures is the number of batches of frames in a row that have failed. last is the time when
@@ -51,16 +51,17 @@ type Streams struct {
 	sources map[*Stream]bool
 }
 
-// New creates a Streams. The function temporary reports whether the server, after it has refused a
-// frame with this error, may accept the frame when it is sent again. The duration textPause is the
+// New creates a Streams. After the server has refused output with an error, `temporary` reports
+// whether the server may accept the output when it is sent again. The duration textPause is the
 // minimum time between two batches that only continue blocks.
 func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, temporary func(error) bool) *Streams {
 	return &Streams{d: d, logger: logger, textPause: textPause, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
-// Open adds a source for an attempt of a task or for a claim of an execution. The function lost is
-// called if the server says that the lease is lost. A source with much unsent output makes the code
-// wait; after the end of ctx, it drops output instead. The caller ends the source with Close.
+// Open returns the Stream of an attempt of a task or of a claim of an execution. The function
+// `lost` is called if the server says that the lease is lost. If much output is unsent, the code
+// that writes to the Stream waits; after the end of ctx, output is dropped instead. The caller ends
+// the Stream with Close.
 func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
 	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -69,7 +70,7 @@ func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perd
 	return st
 }
 
-// Close ends a source and drops its unsent output.
+// Close ends a source (a run or an attempt) and drops its unsent output.
 func (s *Streams) Close(st *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +85,7 @@ func (s *Streams) nudge() {
 	}
 }
 
-// Run sends the output of the sources, in batches of frames, until ctx ends.
+// Run sends the output of all runs and attempts, in batches, until ctx ends.
 func (s *Streams) Run(ctx context.Context) {
 	later := time.NewTimer(s.textPause)
 	defer later.Stop()
@@ -105,8 +106,8 @@ func (s *Streams) Run(ctx context.Context) {
 	}
 }
 
-// pause returns how long to wait before the next batch of frames may be sent. It returns 0 if a
-// source has output that must be sent at once.
+// pause returns how long to wait before the next batch may be sent. It returns 0 if a run or an
+// attempt has output that must be sent at once.
 func (s *Streams) pause() time.Duration {
 	wait := s.textPause - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
@@ -115,7 +116,7 @@ func (s *Streams) pause() time.Duration {
 	return wait
 }
 
-// urgent reports whether a source has output that must be sent at once.
+// urgent reports whether a run or an attempt has output that must be sent at once.
 func (s *Streams) urgent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +128,8 @@ func (s *Streams) urgent() bool {
 	return false
 }
 
-// sendOnce sends one batch of frames and processes the replies. It reports whether there was
-// anything to send.
+// sendOnce sends one batch and processes the replies. It reports whether there was anything to
+// send.
 func (s *Streams) sendOnce(ctx context.Context) bool {
 	frames, sent := s.collect()
 	if len(frames) == 0 || ctx.Err() != nil {
@@ -159,7 +160,7 @@ func (s *Streams) sendOnce(ctx context.Context) bool {
 }
 
 // collect returns the frames of the next batch, and the block of each frame. The batch has at most
-// one frame of each block, and the blocks of a source are in order.
+// one frame of each block. The blocks of a run or an attempt are in order.
 func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +181,7 @@ func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	return frames, sent
 }
 
-// settle marks the blocks in sent, whose frames have got their replies, as no longer being sent.
+// settle marks the blocks `sent`, whose frames have got their replies, as no longer being sent.
 func (s *Streams) settle(sent []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +191,8 @@ func (s *Streams) settle(sent []*block) {
 	}
 }
 
-// block is a part of a source's output: a block whose text grows, or a single event.
+// block is a part of the output of a run or an attempt: a block whose text grows, or a single
+// event.
 type block struct {
 	stream       *Stream
 	number       int64
@@ -209,8 +211,8 @@ type block struct {
 // due reports whether the block has something to send.
 func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
 
-// urgent reports whether the block must be sent at once: it is an event, it begins or ends, or its
-// unsent text fills a frame.
+// urgent reports whether the block must be sent at once: it is an event, it begins or ends, or it
+// has at least maxFrame bytes of unsent text.
 func (b *block) urgent() bool {
 	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.acknowledged == 0
 }
@@ -276,9 +278,9 @@ func (st *Stream) end(b *block) {
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen removes blocks that only have to be closed, because the server already has all their
-// text. It does so only while Flush waits, because the commit with Flush's result closes these
-// blocks. The caller has locked the owner's mu.
+// leaveOpen removes each block that only has to be closed: the server already has all its text. It
+// does so only while Flush waits, because the commit with Flush's result closes these blocks. The
+// caller has locked the owner's mu.
 func (st *Stream) leaveOpen() {
 	if !st.flushing {
 		return
@@ -291,9 +293,8 @@ func (st *Stream) leaveOpen() {
 	}
 }
 
-// putOff makes a source wait for resendAfter, because the server could not store one of its frames.
-// After that, the bytes of the frame are sent again. Other sources do not wait. The caller has
-// locked the owner's mu.
+// putOff delays the output of this Stream for the duration resendAfter, because the server could
+// not store a part of it. Other Streams do not wait. The caller has locked the owner's mu.
 func (st *Stream) putOff(err error) {
 	if st.waits {
 		return
@@ -310,7 +311,7 @@ func (st *Stream) putOff(err error) {
 	})
 }
 
-// errClosed is the error of a source after Streams.Close.
+// errClosed is the error of a Stream after Streams.Close.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")
 
 // logOf returns a logger whose lines name the execution and the attempt of the task. If task is

@@ -72,7 +72,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	return replies, nil
 }
 
-// close closes the blocks whose stored lengths equal those in ends, as a commit does.
+// close closes the blocks whose stored lengths equal those in the list `ends`, as a commit does.
 func (s *shown) close(ends []perdure.BlockEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *shown) list() []string {
 	return all
 }
 
-// newShown returns a new source of streamed output, and the dispatch that stores this output.
+// newShown returns a new Stream, and the dispatch that stores its output.
 func newShown(t *testing.T, ctx context.Context) (*shown, *Stream) {
 	t.Helper()
 	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}
@@ -283,8 +283,8 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// TestFlushOfASourceThatGoesOn checks that Flush returns even if the source adds an event each time
-// frames are sent.
+// TestFlushOfASourceThatGoesOn checks that Flush returns even if an event is added to the Stream
+// each time output is sent.
 func TestFlushOfASourceThatGoesOn(t *testing.T) {
 	s, st := newShown(t, t.Context())
 	var over atomic.Bool
@@ -317,8 +317,8 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 	s.want(t)
 }
 
-// TestSourceThatIsFarAhead checks a source that has more than maxAhead unsent bytes while the
-// server is unavailable. It waits until its context ends, and then drops output.
+// TestSourceThatIsFarAhead checks a Stream that has more than maxAhead unsent bytes while the
+// server is unavailable. A call of Text waits until the context ends, and then drops the text.
 func TestSourceThatIsFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -355,9 +355,9 @@ func TestSourceThatIsFarAhead(t *testing.T) {
 	})
 }
 
-// TestTextThatGoesOnIsGathered checks that text of ten sources, each with 50 chunks per second, is
-// sent in about 40 requests per second instead of 500. The first chunk and the end of a block, and
-// events, are sent at once.
+// TestTextThatGoesOnIsGathered checks that the text of ten Streams, each with 50 chunks per second,
+// is sent in about 40 requests per second instead of 500. The first chunk and the end of a block,
+// and events, are sent at once.
 func TestTextThatGoesOnIsGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -414,9 +414,9 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 	})
 }
 
-// TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no frame to close a block whose
-// text the server already has, because the next commit closes the block. A frame is needed if one
-// that closes the block was sent before, or if the close has a reason.
+// TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no request to close a block
+// whose text the server already has, because the next commit closes the block. The block is closed
+// by a request if the request was sent before the Flush, or if the close has a reason.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *Stream)
@@ -447,8 +447,8 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	}
 }
 
-// TestACloseThatFailsIsLeftToTheNextCommit checks that Flush waits while a frame that closes a
-// block is being sent. If that frame fails, Flush returns the block's length, so that the next
+// TestACloseThatFailsIsLeftToTheNextCommit checks that Flush waits while a request that closes a
+// block is being sent. If that request fails, Flush returns the block's length, so that the next
 // commit closes the block.
 func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
