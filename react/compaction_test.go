@@ -254,10 +254,11 @@ func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	if len(records) < 2 || want[len(want)-1] != "assistant: Done." {
 		t.Fatalf("%d compactions, %d entries", len(records), len(want))
 	}
-	for nth := 1; ; nth++ {
+	first, step := longtest.Stride(t, 4)
+	for nth := first; ; nth += step {
 		got, again, reached := play(t, nth)
 		if !reached {
-			t.Logf("%d commits", nth-1)
+			t.Logf("fewer than %d commits", nth)
 			return
 		}
 		if !slices.Equal(got, want) || fmt.Sprint(again) != fmt.Sprint(records) {

@@ -119,9 +119,9 @@ func ways(layer, name string) []interruption {
 // sample returns a random selection of the points.
 func sample(t *testing.T, all []killPoint) []killPoint {
 	t.Helper()
-	most := 24
+	most := 12
 	if strings.HasPrefix(t.Name(), "TestEveryKillPointLeavesTheSameConversation/postgres") {
-		most = 6 // a run takes more time on PostgreSQL
+		most = 4 // a run takes more time on PostgreSQL
 	}
 	if text := os.Getenv("PERDURE_KILL_POINTS"); text == "all" {
 		return all

@@ -126,8 +126,7 @@ func TestALongConversationSurvivesDeaths(t *testing.T) {
 	seed := longtest.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	turns, messages, plan := 80, 120, []crashPlan{
-		{first: 1 + random.IntN(60), each: 50 + random.IntN(20), how: before},
-		{first: 1 + random.IntN(60), each: 50 + random.IntN(20), how: after},
+		{first: 1 + random.IntN(60), each: 50 + random.IntN(20), how: []interruption{before, after}[random.IntN(2)]},
 	}
 	if longtest.All() {
 		turns, messages, plan = 300, 2000, nil

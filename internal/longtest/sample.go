@@ -48,6 +48,17 @@ var seed = sync.OnceValues(func() (uint64, error) {
 	return rand.Uint64(), nil
 })
 
+// Stride returns the first number of a sample of the numbers 1, 2, 3, and so on, and the distance
+// between its numbers, which is n. The seed (Seed) determines the first number. In the long form, the
+// sample contains all numbers.
+func Stride(t testing.TB, n int) (first, step int) {
+	t.Helper()
+	if All() {
+		return 1, 1
+	}
+	return 1 + rand.New(rand.NewPCG(Seed(t), 0)).IntN(n), n
+}
+
 // Checks sets how many random cases package rapid tries during a test and its parallel subtests:
 // `few`, or `many` in the long form of tests. A number on the command line has priority.
 func Checks(t testing.TB, few, many int) {

@@ -20,6 +20,23 @@ func chosen(t *testing.T, n int) int {
 	return count
 }
 
+// TestStridesCoverAllNumbers checks that a sample begins within its first step, always at the same
+// number for one seed, and that the long form has all numbers.
+func TestStridesCoverAllNumbers(t *testing.T) {
+	t.Setenv("PERDURE_TEST", "")
+	first, step := Stride(t, 4)
+	if first < 1 || first > 4 || step != 4 {
+		t.Errorf("the sample begins at %d with step %d", first, step)
+	}
+	if again, _ := Stride(t, 4); again != first {
+		t.Errorf("one seed begins at %d and then at %d", first, again)
+	}
+	t.Setenv("PERDURE_TEST", "long")
+	if first, step := Stride(t, 4); first != 1 || step != 1 {
+		t.Errorf("the long form begins at %d with step %d", first, step)
+	}
+}
+
 func TestSampleIsAPart(t *testing.T) {
 	t.Setenv("PERDURE_TEST", "")
 	if got := chosen(t, 4); got < 150 || got > 350 {
