@@ -17,8 +17,23 @@ import (
 )
 
 // everyByte reports whether the tests cut the connection at every byte of a log. Otherwise they cut
-// it at a few random bytes.
+// it at random bytes.
 func everyByte() bool { return os.Getenv("PERDURE_LOG_CUTS") == "all" }
+
+// manyCuts returns the number of random bytes at which PERDURE_LOG_CUTS demands cuts; 0 if it is not
+// set.
+func manyCuts(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("PERDURE_LOG_CUTS")
+	if text == "" || everyByte() {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("PERDURE_LOG_CUTS is %q; it must be a number of cuts, or all", text)
+	}
+	return n
+}
 
 // fewCuts is the number of random bytes of a log at which the connection is cut.
 const fewCuts = 5
@@ -38,8 +53,9 @@ func cutChance(t *testing.T) *rand.Rand {
 }
 
 // cutsOf returns the byte offsets at which a response of that many bytes is cut: all, or as many
-// random ones as `few` says.
-func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
+// random ones as PERDURE_LOG_CUTS says, by default `few`.
+func cutsOf(t *testing.T, chance *rand.Rand, bytes int64, few int) []int64 {
+	t.Helper()
 	var cuts []int64
 	if everyByte() {
 		for n := range bytes {
@@ -47,7 +63,7 @@ func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 		}
 		return cuts
 	}
-	for range few {
+	for range max(few, manyCuts(t)) {
 		cuts = append(cuts, chance.Int64N(bytes))
 	}
 	return cuts
@@ -91,7 +107,7 @@ func TestAStrangerReadsEveryLog(t *testing.T) {
 			t.Run(name+"/"+w.String(), func(t *testing.T) {
 				want := h.stored(x.ID, w)
 				bytes := s.whole(h, x.ID, w, want, 0)
-				for _, at := range cutsOf(chance, bytes, fewCuts) {
+				for _, at := range cutsOf(t, chance, bytes, fewCuts) {
 					if wrong := s.cutOff(h, x.ID, w, at, chance).differs(want, 0); wrong != "" {
 						t.Fatalf("cut off after %d of %d bytes: %s", at, bytes, wrong)
 					}
@@ -107,7 +123,7 @@ func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
 	rounds, cuts := 1, 8
-	if everyByte() {
+	if everyByte() || manyCuts(t) > 0 {
 		rounds, cuts = 20, 30
 	}
 	for range rounds {
@@ -145,7 +161,7 @@ func TestAStrangerReadsAPrunedLog(t *testing.T) {
 	for _, w := range ways {
 		want := h.stored(id, w)
 		bytes := s.whole(h, id, w, want, 1)
-		for _, at := range cutsOf(chance, bytes, fewCuts) {
+		for _, at := range cutsOf(t, chance, bytes, fewCuts) {
 			if wrong := s.cutOff(h, id, w, at, chance).differs(want, 1); wrong != "" {
 				t.Fatalf("%s, cut off after %d of %d bytes: %s", w, at, bytes, wrong)
 			}
@@ -219,7 +235,7 @@ func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 		}
 		want, resets := restored.stored(x.ID, w), 0
 		bytes := s.whole(h, x.ID, w, h.stored(x.ID, w), 0)
-		for _, at := range cutsOf(chance, bytes, 4*fewCuts) {
+		for _, at := range cutsOf(t, chance, bytes, 4*fewCuts) {
 			s.proxy.follow(func(n int) (string, int64) {
 				return []*testServer{h, restored}[min(n, 1)].address(), []int64{at, -1}[min(n, 1)]
 			})
