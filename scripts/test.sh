@@ -67,13 +67,8 @@ trap 'rm -f "$log"' EXIT
 go test -vet=off -timeout 30m -p 1 "${unraced[@]}" >"$log" 2>&1 &
 beside=$!
 failed=0
-# The stores flush the most.
 mapfile -t memory < <(memory_exec)
-stores='/(internal/store(/.*)?|agent/agenttest)$'
-mapfile -t flushing < <(printf '%s\n' "${raced[@]}" | grep -E "$stores")
-mapfile -t raced < <(printf '%s\n' "${raced[@]}" | grep -vE "$stores")
-go test -vet=off "${memory[@]}" "$@" "${flushing[@]}" || failed=1
-go test -vet=off "$@" "${raced[@]}" || failed=1
+go test -vet=off "${memory[@]}" "$@" "${raced[@]}" || failed=1
 go test -vet=off "$@" -skip "$attacks" ./tool || failed=1
 go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || failed=1
 go test -vet=off "$@" -run '^TestCancelledRunReportsItsResults$' ./internal/bench || failed=1

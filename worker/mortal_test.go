@@ -199,8 +199,9 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 // that its step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	longtest.Skip(t, "seconds")
+	first, step := longtest.Stride(t, 4)
 	for parked, after := range map[int]bool{100: false, -1: true} {
-		for at, came := 1, true; came && !t.Failed(); at++ {
+		for at, came := first, true; came && !t.Failed(); at += step {
 			came = false
 			t.Run(fmt.Sprintf("parked %d, write %d, arrives %v", parked, at, after), func(t *testing.T) {
 				came = killedTour(t, at, after, func(c *Config) { c.Parked = parked })
