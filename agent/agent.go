@@ -73,11 +73,11 @@ type Context interface {
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
 	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a
-	// model sees, in order. They are the pinned entries of the newest compaction, and the path from
-	// the first entry that the compaction keeps. So the cost of a call does not grow with the
-	// length of the conversation. ContextPath may return more entries, up to the whole path;
-	// ContextOf builds the same context from them. ContextPath commits pending entries first, so it
-	// blocks.
+	// model sees, in order. They are the entries that the newest compaction names in its field
+	// Pinned, and the path from the entry that it names in KeepFrom. So the cost of a call does not
+	// grow with the length of the conversation. ContextPath may return more entries, up to the
+	// whole path; ContextOf builds the same context from them. ContextPath commits pending entries
+	// first, so it blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
@@ -113,9 +113,9 @@ type Context interface {
 	// Await waits until the tasks of the futures meet the given condition, such as All, and returns
 	// the state of each task. It blocks.
 	Await(how JoinMode, futures ...Future) ([]Result, error)
-	// Peek returns the state of a task without waiting for its end. It does not commit. After the
-	// next commit, the same call in a function that is entered again returns the same state. Peek
-	// panics if another goroutine than Run's calls it.
+	// Peek returns the state of a task without waiting for its end. It does not commit. The next
+	// commit records the returned state, and the same call returns it when the function is entered
+	// again. Peek panics if another goroutine than Run's calls it.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
@@ -132,9 +132,9 @@ type Context interface {
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
 	// OpenQuestion asks a question and does not wait for its answer. The question is stored with
-	// the next commit. Until the function is entered again, each combination of Name and Instance
-	// may be asked only once. For a second question with the same combination, the Err of the
-	// result is question_key_reused.
+	// the next commit. Until the agent's function is entered again, each combination of Name and
+	// Instance may be asked only once. For a second question with the same combination,
+	// QuestionRef.Err returns question_key_reused.
 	OpenQuestion(q Question) QuestionRef
 	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns
 	// the question with its kind, subject, status and answer. It blocks. Errors: a.Err() if the

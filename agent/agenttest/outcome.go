@@ -186,7 +186,7 @@ func readMessages(ctx context.Context, s reader, x *perdure.Execution, n *names)
 }
 
 // calls renames the ids of tool calls, and the ids that tool results refer to. A call comes before its
-// result.
+// result, so the new name is known when the result is renamed.
 func (n *names) calls(parts []perdure.Part) {
 	for i := range parts {
 		p := &parts[i]

@@ -59,8 +59,8 @@ type Scenario struct {
 	// Logger receives the logs of server and workers. If it is nil, they are discarded.
 	Logger *slog.Logger
 
-	// omit, if set, reports whether the checks leave out a fault at the write with the number at.
-	// Tests of this package set it, to inject faults at a sample of the writes.
+	// omit, if set, reports whether the checks leave out the fault f at the write number `at`. Tests
+	// of this package set it, to inject faults at a sample of the writes.
 	omit func(at int, f fate) bool
 }
 

@@ -108,9 +108,9 @@ func expandTabs(line string) string {
 // status may need the other part.
 const frameRows = 2
 
-// flush sends the held rows, in portions that scroll less than the terminal's height. Before the
-// rows it sends the current open text. Otherwise an old open text would still be shown below the
-// row that contains it.
+// flush sends the held rows, in portions that scroll less than the terminal's height. It first sends
+// the current text of the open line. Otherwise a line that is now complete would be shown twice: as
+// a row, and below it still as the open line.
 func (o *output) flush() {
 	o.send(openMsg(o.open))
 	most := max(o.height()/frameRows-1, 1)

@@ -141,7 +141,7 @@ func (s *AgentFlags) Check() error {
 	return err
 }
 
-// approveAuto is the value of --approve that lets the command decide.
+// approveAuto is the value of --approve with which the command chooses the policy.
 const approveAuto = "auto"
 
 // Policy returns the policy that was given; nil if none was. Error: UsageError.

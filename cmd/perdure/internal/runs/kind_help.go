@@ -47,7 +47,7 @@ func misfit(err error, field string) string {
 	return strings.TrimPrefix(terminal.ErrorMessage(err), field+": ")
 }
 
-// helpWithin is the time limit for reading the help in an error message from the server.
+// helpWithin is the time limit for reading, from the server, the data that an error message adds as help.
 const helpWithin = 5 * time.Second
 
 // running connects to a server, if one is running, and calls the function `do`, which adds to the

@@ -82,9 +82,9 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// Hanging returns one line: the label `head`, and beside it a text that begins at the column. If
-// the line is wider than the given width, the text is wrapped in its own column. The width 0 means
-// that nothing is wrapped.
+// Hanging returns one line: the label `head`, and beside it a text that begins in the given column.
+// If the line is wider than the given width, each further row of the text begins in that column, too.
+// The width 0 means that nothing is wrapped.
 func Hanging(head string, column int, text string, width int) string {
 	if room := width - column; room > 0 {
 		text = strings.ReplaceAll(xansi.Wordwrap(text, room, ""), "\n", "\n"+strings.Repeat(" ", column))

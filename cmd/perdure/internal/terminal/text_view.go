@@ -33,8 +33,8 @@ type TextView struct {
 	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
 	// once for each such request in the log. nil means that this program never asks for that.
 	StoppedHere func() bool
-	// ShowSignals shows the signals to a react agent, except user messages. Signals to other agents
-	// are always shown.
+	// ShowSignals shows the signals that a react agent receives, except user messages. The signals
+	// that other agents receive are always shown.
 	ShowSignals   bool
 	agent         agentEvents
 	typedMessages int // number of messages that the user typed here and that are not in the log yet
