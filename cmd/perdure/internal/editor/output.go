@@ -103,9 +103,8 @@ func expandTabs(line string) string {
 	}
 }
 
-// frameRows is the number of equal parts into which the terminal's height is divided. Output is
-// inserted in portions that have fewer rows than one part, because the input line, its menu and its
-// status may need the other part.
+// frameRows divides the terminal's height. Output is inserted in portions of fewer rows than half of
+// the height, because the input line, its menu and its status may need the other half.
 const frameRows = 2
 
 // flush sends the held rows, in portions that scroll less than the terminal's height. It first sends

@@ -67,7 +67,7 @@ func grouped(n int64) string {
 // TimeFormat is the layout of times in lists.
 const TimeFormat = "2006-01-02 15:04"
 
-// Ago formats a past time for people.
+// Ago formats the time d since an event for people.
 func Ago(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
