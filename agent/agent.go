@@ -165,8 +165,8 @@ type Context interface {
 	// HasSignal reports whether a signal whose name matches the pattern is pending.
 	HasSignal(pattern string) (bool, error)
 
-	// Sleep blocks for the duration d. If the function is entered again meanwhile, the time still
-	// counts from the first call.
+	// Sleep blocks for the duration d. If the agent's function is entered again meanwhile, d still
+	// counts from the first call of Sleep.
 	Sleep(d time.Duration) error
 
 	// Emit adds an event of type data to the next commit.

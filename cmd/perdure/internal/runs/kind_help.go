@@ -146,7 +146,7 @@ func exampleStart(kind perdure.KindInfo) string {
 	return example
 }
 
-// listText returns rows of a name and a description.
+// listText returns a text with a line for each row. A row has a name and a description.
 func listText(rows [][2]string) string {
 	const maxDescription = 100
 	var lines []string
