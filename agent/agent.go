@@ -34,7 +34,8 @@ type Func[In, Out any] func(ctx Context, in In) (Out, error)
 func (f Func[In, Out]) Run(ctx Context, in In) (Out, error) { return f(ctx, in) }
 
 var (
-	// ErrDiscarded is the cause with which a Context ends if the worker has discarded its goroutine.
+	// ErrDiscarded is the cause with which a Context ends if the worker has discarded the goroutine of
+	// the agent's function.
 	ErrDiscarded = errors.New("the goroutine was discarded; its execution is entered again where it is claimed")
 	// ErrCancelled is the cause with which a Context ends if its execution is being cancelled.
 	ErrCancelled = errors.New("the execution is being cancelled")
@@ -119,8 +120,8 @@ type Context interface {
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
-	// StopTask cancels a task of this execution, with the next commit, and keeps the text that it has
-	// streamed to clients. StreamedText then returns that text.
+	// StopTask cancels a task of this execution, with the next commit. The text that the task has
+	// streamed to clients is kept, and StreamedText then returns it.
 	StopTask(f Future)
 	// StreamedText returns the text that an ended task has streamed and that clients can still see, at
 	// most 1 MiB of it. It reads from the server, so it blocks.
@@ -128,7 +129,7 @@ type Context interface {
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the
 	// agent is entered again, RunStep returns the recorded result or error. If the worker dies
-	// after fn and before the record, fn runs a second time. RunStep blocks.
+	// after fn has returned and before the result is recorded, fn runs a second time. RunStep blocks.
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
 	// OpenQuestion asks a question and does not wait for its answer. The question is stored with

@@ -62,8 +62,8 @@ func paying(t *testing.T) perdure.ApprovalPolicy {
 	return p
 }
 
-// TestTasksOfAnyKindAreApproved checks that an agent of any kind runs a task that a policy guards
-// only if the policies or people permit it, under every fault that agenttest injects.
+// TestTasksOfAnyKindAreApproved checks guarded tasks of an agent other than the react agent. A task
+// runs only if the policies or people permit it, under every fault that agenttest injects.
 func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{

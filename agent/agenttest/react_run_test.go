@@ -135,8 +135,8 @@ end_turn after 2 turns, 40 tokens`
 	agenttest.AllOfSample(t, s)
 }
 
-// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another call of
-// react.Run can continue with its messages.
+// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that a second call of
+// react.Run can continue with the messages of the first.
 func TestRunStopsAtItsLimit(t *testing.T) {
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  call forecast {\"city\": \"Rome\"}\nturn\n  text Done.\n"
 	o := part(forecast())

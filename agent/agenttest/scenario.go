@@ -34,7 +34,7 @@ type Scenario struct {
 	// answers its questions.
 	Approvals perdure.ApprovalPolicy
 	// Signals are the signals that the test sends to the execution. Signals with After 0 are sent in
-	// this order.
+	// the order of the list.
 	Signals []Signal
 	// Answers returns the answer to a question that the execution waits for, or nil to leave the
 	// question open. It is called for each vote that the question needs, and each vote comes from

@@ -70,7 +70,8 @@ func wrapsRows(getenv func(string) string) bool {
 	return true
 }
 
-// draws records that the renderer is about to write its next frame to the terminal.
+// draws is called when the renderer is about to write its next frame to the terminal. It records that
+// frame as the one that is shown.
 func (r *reflow) draws() { r.shown.Store(r.next.Load()) }
 
 // pause records whether another program is using the terminal at the moment.

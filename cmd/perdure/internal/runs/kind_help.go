@@ -31,7 +31,7 @@ func findKind(ctx context.Context, c *client.Client, name string) (perdure.KindI
 	return perdure.KindInfo{Kind: name}, nil
 }
 
-// isAbout reports whether the server has refused a field of a request, or a part of that field.
+// isAbout reports whether err says that the server has refused the field of a request, or a part of it.
 func isAbout(err error, field string) bool {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {

@@ -24,7 +24,7 @@ type Work struct {
 	Tasks        []*perdure.Task
 	EarlierTasks int
 	Signals      Signals
-	// Running are the tasks of a react agent that have not ended.
+	// Running are the unfinished tasks of a run of the react agent.
 	Running []*perdure.Task
 	// Wait is what the agent waits for; nil if it does not wait.
 	Wait *perdure.Wait
