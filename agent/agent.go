@@ -170,7 +170,7 @@ type Context interface {
 	// counts from the first call of Sleep.
 	Sleep(d time.Duration) error
 
-	// Emit adds an event of type data to the next commit.
+	// Emit adds an event of the type perdure.EventData, with the content `data`, to the next commit.
 	Emit(data any) error
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
@@ -193,9 +193,9 @@ type Stream interface {
 	ToolArguments(toolCallID, s string)
 	// Break ends the current block. Text that follows begins a new block.
 	Break()
-	// Data sends an event of type data.
+	// Data sends an event of the type perdure.EventData with the content `data`.
 	Data(data any)
-	// Error sends an event of type error.
+	// Error sends an event of the type perdure.EventError.
 	Error(message string, code perdure.Code)
 	// SetPlace sets the position in the conversation. Content that is sent after the call belongs
 	// to this position.

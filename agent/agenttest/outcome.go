@@ -114,7 +114,7 @@ func (n *names) in(raw []byte) []byte {
 	})
 }
 
-// reader is the part of the store that the function read needs.
+// reader has the methods of the store that `read` needs.
 type reader interface {
 	Now() perdure.Time
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)

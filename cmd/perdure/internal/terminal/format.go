@@ -20,7 +20,7 @@ func OrDash(text string) string {
 // Mebibytes formats a number of bytes in MiB.
 func Mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// Bytes returns a size for people.
+// Bytes formats a number of bytes for people.
 func Bytes(n int64) string {
 	const unit = 1 << 10
 	if n < unit {
