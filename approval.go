@@ -330,7 +330,7 @@ type Gate struct {
 	// worker that confines commands. A task whose kind matches one of them needs a [Clearance].
 	Tools []string `json:"tools"`
 	// Policies are the execution's policies. They are nil for an execution of the react agent,
-	// because its input contains them.
+	// because the execution's input contains them.
 	Policies *Approvals `json:"policies,omitempty"`
 }
 

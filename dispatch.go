@@ -28,11 +28,11 @@ type Dispatch interface {
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
 	// Heartbeat renews every lease that the worker holds.
 	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
-	// WatchLeases calls the function changed when a client has cancelled, or the server has ended,
-	// work that the worker has claimed. It also calls the function once when the watch begins. A call
-	// is only a hint, and may be lost: the worker then sends a heartbeat, whose reply reports what
-	// has happened. WatchLeases returns when ctx ends or the connection breaks; the caller then calls
-	// it again. Errors: unavailable; internal from a server that does not know the method.
+	// WatchLeases calls `changed` when a client has cancelled, or the server has ended, work that the
+	// worker has claimed. It also calls `changed` once when the watch begins. A call of `changed` is
+	// only a hint, and may be lost: the worker then sends a heartbeat, whose reply reports what has
+	// happened. WatchLeases returns when ctx ends or the connection breaks; the caller then calls
+	// WatchLeases again. Errors: unavailable; internal from a server that does not know the method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
 	// Release returns claims. The claimed executions and tasks become PENDING at once. A released
 	// attempt whose code had not started is not counted.

@@ -34,7 +34,8 @@ type Func[In, Out any] func(ctx Context, in In) (Out, error)
 func (f Func[In, Out]) Run(ctx Context, in In) (Out, error) { return f(ctx, in) }
 
 var (
-	// ErrDiscarded is the cause with which a Context ends if the worker has discarded its goroutine.
+	// ErrDiscarded is the cause with which a Context ends if the worker has discarded the goroutine of
+	// the agent's function.
 	ErrDiscarded = errors.New("the goroutine was discarded; its execution is entered again where it is claimed")
 	// ErrCancelled is the cause with which a Context ends if its execution is being cancelled.
 	ErrCancelled = errors.New("the execution is being cancelled")
@@ -73,11 +74,11 @@ type Context interface {
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
 	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a
-	// model sees, in order. They are the pinned entries of the newest compaction, and the path from
-	// the first entry that the compaction keeps. So the cost of a call does not grow with the
-	// length of the conversation. ContextPath may return more entries, up to the whole path;
-	// ContextOf builds the same context from them. ContextPath commits pending entries first, so it
-	// blocks.
+	// model sees, in order. They are the entries that the newest compaction names in its field
+	// Pinned, and the path from the entry that it names in KeepFrom. So the cost of a call does not
+	// grow with the length of the conversation. ContextPath may return more entries, up to the
+	// whole path; ContextOf builds the same context from them. ContextPath commits pending entries
+	// first, so it blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
@@ -113,14 +114,14 @@ type Context interface {
 	// Await waits until the tasks of the futures meet the given condition, such as All, and returns
 	// the state of each task. It blocks.
 	Await(how JoinMode, futures ...Future) ([]Result, error)
-	// Peek returns the state of a task without waiting for its end. It does not commit. After the
-	// next commit, the same call in a function that is entered again returns the same state. Peek
-	// panics if another goroutine than Run's calls it.
+	// Peek returns the state of a task without waiting for its end. It does not commit. The next
+	// commit records the returned state, and the same call returns it when the function is entered
+	// again. Peek panics if another goroutine than Run's calls it.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
-	// StopTask cancels a task of this execution, with the next commit, and keeps the text that it has
-	// streamed to clients. StreamedText then returns that text.
+	// StopTask cancels a task of this execution, with the next commit. The text that the task has
+	// streamed to clients is kept, and StreamedText then returns it.
 	StopTask(f Future)
 	// StreamedText returns the text that an ended task has streamed and that clients can still see, at
 	// most 1 MiB of it. It reads from the server, so it blocks.
@@ -128,13 +129,13 @@ type Context interface {
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the
 	// agent is entered again, RunStep returns the recorded result or error. If the worker dies
-	// after fn and before the record, fn runs a second time. RunStep blocks.
+	// after fn has returned and before the result is recorded, fn runs a second time. RunStep blocks.
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
 	// OpenQuestion asks a question and does not wait for its answer. The question is stored with
-	// the next commit. Until the function is entered again, each combination of Name and Instance
-	// may be asked only once. For a second question with the same combination, the Err of the
-	// result is question_key_reused.
+	// the next commit. Until the agent's function is entered again, each combination of Name and
+	// Instance may be asked only once. For a second question with the same combination,
+	// QuestionRef.Err returns question_key_reused.
 	OpenQuestion(q Question) QuestionRef
 	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns
 	// the question with its kind, subject, status and answer. It blocks. Errors: a.Err() if the
@@ -165,11 +166,11 @@ type Context interface {
 	// HasSignal reports whether a signal whose name matches the pattern is pending.
 	HasSignal(pattern string) (bool, error)
 
-	// Sleep blocks for the duration d. If the function is entered again meanwhile, the time still
-	// counts from the first call.
+	// Sleep blocks for the duration d. If the agent's function is entered again meanwhile, d still
+	// counts from the first call of Sleep.
 	Sleep(d time.Duration) error
 
-	// Emit adds an event of type data to the next commit.
+	// Emit adds an event of the type perdure.EventData, with the content `data`, to the next commit.
 	Emit(data any) error
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
@@ -192,9 +193,9 @@ type Stream interface {
 	ToolArguments(toolCallID, s string)
 	// Break ends the current block. Text that follows begins a new block.
 	Break()
-	// Data sends an event of type data.
+	// Data sends an event of the type perdure.EventData with the content `data`.
 	Data(data any)
-	// Error sends an event of type error.
+	// Error sends an event of the type perdure.EventError.
 	Error(message string, code perdure.Code)
 	// SetPlace sets the position in the conversation. Content that is sent after the call belongs
 	// to this position.

@@ -9,35 +9,36 @@ import (
 	"github.com/perdure/perdure/internal/scope"
 )
 
-// Loop calls the function step until it returns true. After each call that returns false, it
-// creates a checkpoint of the state. A function that is entered again resumes with the state of the
+// Loop calls `step` until `step` returns true. After each call that returns false, Loop creates a
+// checkpoint of the state. An agent's function that is entered again resumes with the state of the
 // newest checkpoint. So a resume costs the same after the first call and after the hundred
-// thousandth. Loop suits functions whose whole progress fits into the state.
+// thousandth. Loop suits agents whose whole progress fits into the state.
 //
 // At the first call, *state is the value that the program has set or, if the execution has a
-// checkpoint, the state of the newest checkpoint. The function step changes the state. After each
-// checkpoint, the state is decoded from the committed bytes. So data without a JSON encoding, such
-// as unexported fields, is lost at once, and not only after a crash.
+// checkpoint, the state of the newest checkpoint. `step` changes the state. After each checkpoint,
+// the state is decoded from the committed bytes. So data without a JSON encoding, such as unexported
+// fields, is lost at once, and not only after a crash.
 //
-// The function step returns true to end the loop. The call that ends the loop creates no
-// checkpoint: its work is committed with the work after the loop, or with the end of the function.
-// An error also ends the loop without a checkpoint, and Loop returns it. Loop also returns the
-// errors of Checkpoint: payload_too_large for a state over the server's limit, and ErrCancelled.
+// `step` returns true to end the loop. The call that ends the loop creates no checkpoint: its work
+// is committed with the work after the loop, or with the end of the agent's function. If `step`
+// returns an error, that also ends the loop without a checkpoint, and Loop returns the error. Loop
+// also returns the errors of Checkpoint: payload_too_large for a state over the server's limit, and
+// ErrCancelled.
 //
-// After a crash or a discard, a call that has no checkpoint yet runs again, with the state at its
-// beginning. Its steps, tasks, sleeps and waits return their recorded results, and the signals that
-// it took are delivered in the same order.
+// After a crash or a discard, a call of `step` that has no checkpoint yet runs again, with the state
+// that it had at its beginning. Its steps, tasks, sleeps and waits return their recorded results, and
+// the signals that it took are delivered in the same order.
 //
-// The function step must use the Context that it receives. In this Context, names of steps and keys
-// of tasks are local to one call of step. Each call may use the same names, and an equal task in a
-// later call is another task. A Key that the caller sets is used unchanged. Entries that step
-// appends need a key (WithKey) that is the same when the call runs again.
+// `step` must use the Context that it receives. In this Context, names of steps and keys of tasks are
+// local to one call of `step`. Each call may use the same names, and an equal task in a later call is
+// another task. A Key that `step` sets is used unchanged. Entries that `step` appends need a key
+// (WithKey) that is the same when the call runs again.
 //
-// The checkpoint consumes the signals that step has taken, and a resume does not read records from
+// The checkpoint consumes the signals that `step` has taken, and a resume does not read records from
 // before the checkpoint. So data that a later call needs must be in the state. The whole state is
 // stored each time; keep it to some KiB.
 //
-// A function may have one Loop, and creates no other checkpoints.
+// An agent's function may have one Loop, and must create no other checkpoints.
 func Loop[S any](ctx Context, state *S, step func(ctx Context, state *S) (done bool, err error)) error {
 	if state == nil {
 		return perdure.FieldErrorf("state", "is missing; give a pointer to the state that the loop begins with")
@@ -70,9 +71,9 @@ func load[S any](ctx Context, state *S) (bool, error) {
 	return known, err
 }
 
-// iteration is the Context for one call of the function step in a Loop. Its prefix is derived from the
-// checkpoint before the call, so steps and tasks of different calls have different names. When a call
-// runs again, its prefix is the same.
+// iteration is the Context for one call of `step` in Loop. Its prefix is derived from the checkpoint
+// before the call, so steps and tasks of different calls have different names. When a call runs
+// again, its prefix is the same.
 type iteration struct {
 	Context
 	prefix string

@@ -10,9 +10,9 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Schema returns the JSON Schema of a Go type, or nil if it cannot be encoded. The schema contains
-// references only if the type contains itself, because model providers do not accept references in
-// the parameters of a tool.
+// Schema returns the JSON Schema of a Go type, or nil if the schema cannot be encoded. The schema
+// contains references only if the type contains itself, because model providers do not accept
+// references in the parameters of a tool.
 func Schema[T any]() json.RawMessage {
 	t := reflect.TypeFor[T]()
 	raw, known := schemas.Load(t)

@@ -113,8 +113,8 @@ func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 }
 
 // Step runs fn in this process and records its result. An agent that is entered again receives the
-// recorded result; see Context.RunStep. Until the function is entered again, each name may be used
-// only once, unless StepInstance distinguishes the uses.
+// recorded result; see Context.RunStep. Until the agent's function is entered again, each name may
+// be used only once, unless StepInstance distinguishes the uses.
 func Step[T any](ctx Context, name string, fn func(context.Context) (T, error), opts ...StepOption) (T, error) {
 	var out T
 	raw, err := ctx.RunStep(name, func(c context.Context) (json.RawMessage, error) {

@@ -15,8 +15,8 @@ import (
 type ModelCall struct {
 	perdure.ModelCall
 	// SystemPromptBytes is the size of the system prompt, and AnswerBytes the size of the answer's
-	// parts. Each size is set only if the text was left out of the response because it has more than
-	// 256 KiB.
+	// parts. Each of the two is set only if what it measures was left out of the response, because
+	// that has more than 256 KiB.
 	SystemPromptBytes int `json:"systemPromptBytes,omitempty"`
 	AnswerBytes       int `json:"answerBytes,omitempty"`
 	// LeftOut are the parts of the conversation that the model does not see, oldest first.
@@ -39,9 +39,9 @@ type callPage struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// ModelCall returns a model call of the execution id, with all messages. The argument `call` is the
-// id of the task that makes the call. Errors: not_found, conflict (a LOCAL execution),
-// payload_too_large, unsupported.
+// ModelCall returns a model call of the execution with the id `id`, with all messages. `call` is the id
+// of the task that makes the call. Errors: not_found, conflict (a LOCAL execution), payload_too_large,
+// unsupported.
 func (c *Client) ModelCall(ctx context.Context, id, call uuid.UUID) (*ModelCall, error) {
 	var whole *ModelCall
 	for o := (PageOptions{Limit: 1000}); ; {

@@ -173,7 +173,7 @@ type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
 	// Unexpected reports that the execution's kind has registered its signals, and that none of
-	// them has this name. The signal is stored nevertheless.
+	// them has the name of the sent signal. The sent signal is stored nevertheless.
 	Unexpected bool `json:"unexpected,omitempty"`
 	// Stopped is set by Interrupt. It reports whether there was a turn to stop.
 	Stopped bool `json:"stopped,omitempty"`

@@ -31,8 +31,8 @@ func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]tim
 }
 
 // TestStartWaitsForTheFirstWorker checks that Start waits at most ten seconds for the first worker of
-// the org, with pauses of Retry-After, and calls Waits once. Other unavailable errors are returned to
-// the caller at once.
+// the org, and calls Waits once. Each pause is as long as the header Retry-After says. Other errors
+// with the code unavailable are returned to the caller at once.
 func TestStartWaitsForTheFirstWorker(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusals      int

@@ -239,8 +239,8 @@ func TestFollowHandsOnAReset(t *testing.T) {
 	}
 }
 
-// TestFollowEndsWithItsReader checks that a reader that leaves its loop, or whose context ends, leaves
-// no goroutine behind (goleak). The last error is the cause of the context.
+// TestFollowEndsWithItsReader checks that no goroutine of Follow remains (goleak) if its caller leaves
+// the loop, or if the context ends. In the second case, the last error is the context's cause.
 func TestFollowEndsWithItsReader(t *testing.T) {
 	blocked := make(chan struct{})
 	defer close(blocked)

@@ -69,7 +69,8 @@ func (c *Client) QuestionsPage(ctx context.Context, f QuestionFilter, o PageOpti
 	return *p, nil
 }
 
-// Questions returns all questions that match the filter, newest first, in the form of QuestionsPage.
+// Questions returns all questions that match the filter, newest first. Like QuestionsPage, it leaves
+// out the details of questions about tool calls.
 func (c *Client) Questions(ctx context.Context, f QuestionFilter) iter.Seq2[*perdure.Question, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Question], error) {
 		p, err := c.QuestionsPage(ctx, f, o)

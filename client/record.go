@@ -54,8 +54,8 @@ func (e Event) chunk(h Head) (*perdure.Chunk, error) {
 	return c, nil
 }
 
-// chunkOf returns the chunk with the members of h. Data is a text, or the next characters of a tool
-// call's arguments; it is absent if only a worker has the text.
+// chunkOf returns the chunk with the members of h. h.Data is a text, or the next characters of a tool
+// call's arguments; h.Data is absent if only a worker has the text.
 func chunkOf(h Head) *perdure.Chunk {
 	c := &perdure.Chunk{Offset: h.Offset, Stream: h.Stream}
 	if !bytes.HasPrefix(h.Data, []byte("{")) {

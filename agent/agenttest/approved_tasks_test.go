@@ -62,8 +62,8 @@ func paying(t *testing.T) perdure.ApprovalPolicy {
 	return p
 }
 
-// TestTasksOfAnyKindAreApproved checks that an agent of any kind runs a task that a policy guards
-// only if the policies or people permit it, under every fault that agenttest injects.
+// TestTasksOfAnyKindAreApproved checks guarded tasks of an agent other than the react agent. A task
+// runs only if the policies or people permit it, under every fault that agenttest injects.
 func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
@@ -128,9 +128,8 @@ func TestUnansweredTasksAreDenied(t *testing.T) {
 	}
 }
 
-// TestEqualApprovedTasksAreOne checks that equal tasks are one task with one question if they are
-// scheduled in the same call of a function. In a loop, each call of the step function schedules new
-// tasks.
+// TestEqualApprovedTasksAreOne checks that equal tasks of an agent's function are one task with one
+// question. In agent.Loop, equal tasks of different calls of the step function are different tasks.
 func TestEqualApprovedTasksAreOne(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	twice := func(ctx agent.Context) error {

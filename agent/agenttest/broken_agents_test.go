@@ -192,8 +192,8 @@ func TestKillAfterEachCommit(t *testing.T) {
 	}
 }
 
-// TestASampleOmitsOnlyItsFaults checks that CrashAtEveryCommit asks about each fault whether the
-// sample omits it, and that it injects the others.
+// TestASampleOmitsOnlyItsFaults checks that CrashAtEveryCommit calls Scenario.omit for each fault,
+// and injects only the faults that are not omitted.
 func TestASampleOmitsOnlyItsFaults(t *testing.T) {
 	runs := 0
 	s := Scenario{

@@ -17,8 +17,8 @@ func Run(t *testing.T, s Scenario) Outcome {
 	return r.Outcome
 }
 
-// RunReentered runs the scenario once without parked goroutines: after each wait, the function is entered
-// again from the top. It returns the outcome, which must equal the outcome of Run.
+// RunReentered runs the scenario once without parked goroutines: after each wait, the agent's function is
+// entered again from the top. It returns the outcome, which must equal the outcome of Run.
 func RunReentered(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	o, found := reentered(t, s)

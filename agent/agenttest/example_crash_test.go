@@ -18,7 +18,7 @@ func transfer(ctx agent.Context, cents int) (string, error) {
 	return fmt.Sprintf("%d cents are transferred", cents), nil
 }
 
-// checkTransfer has the content of the function TestTransfer in the test file of a program.
+// checkTransfer has the content that a function TestTransfer has in the test file of a program.
 func checkTransfer(t *testing.T) {
 	double := func(cents int) (int, error) { return 2 * cents, nil }
 	s := agenttest.Scenario{

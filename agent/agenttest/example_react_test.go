@@ -20,7 +20,7 @@ func forecast() tool.Tool {
 	}, tool.WithOnLost(perdure.OnLostRetry))
 }
 
-// checkWeather has the content of the function TestWeather in the test file of a program.
+// checkWeather has the content that a function TestWeather has in the test file of a program.
 func checkWeather(t *testing.T) {
 	o := agenttest.Run(t, agenttest.Scenario{
 		Input: "Do I need an umbrella in Bern?",

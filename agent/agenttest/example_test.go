@@ -26,7 +26,7 @@ func nurse(ctx agent.Context, patient string) (string, error) {
 	return patient + " was asked", err
 }
 
-// checkNurse has the content of the function TestNurse in the test file of a program.
+// checkNurse has the content that a function TestNurse has in the test file of a program.
 func checkNurse(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("nurse", nurse),

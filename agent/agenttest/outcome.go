@@ -114,7 +114,7 @@ func (n *names) in(raw []byte) []byte {
 	})
 }
 
-// reader is the part of the store that the function read needs.
+// reader has the methods of the store that `read` needs.
 type reader interface {
 	Now() perdure.Time
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
@@ -186,7 +186,7 @@ func readMessages(ctx context.Context, s reader, x *perdure.Execution, n *names)
 }
 
 // calls renames the ids of tool calls, and the ids that tool results refer to. A call comes before its
-// result.
+// result, so the new name is known when the result is renamed.
 func (n *names) calls(parts []perdure.Part) {
 	for i := range parts {
 		p := &parts[i]

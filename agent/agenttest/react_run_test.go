@@ -135,8 +135,8 @@ end_turn after 2 turns, 40 tokens`
 	agenttest.AllOfSample(t, s)
 }
 
-// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another call of
-// react.Run can continue with its messages.
+// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that a second call of
+// react.Run can continue with the messages of the first.
 func TestRunStopsAtItsLimit(t *testing.T) {
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  call forecast {\"city\": \"Rome\"}\nturn\n  text Done.\n"
 	o := part(forecast())
@@ -235,8 +235,8 @@ func TestRunWaitsForItsApprovals(t *testing.T) {
 }
 
 // TestRunInALoop checks that each call of a loop's step can use the same name for a new call of
-// react.Run. If the function is entered again, the call after the newest checkpoint continues where
-// it was.
+// react.Run. If the agent's function is entered again, the call of react.Run that began after the
+// newest checkpoint continues where it was.
 func TestRunInALoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  expect It rains\n  text Wet.\n"

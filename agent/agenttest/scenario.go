@@ -34,7 +34,7 @@ type Scenario struct {
 	// answers its questions.
 	Approvals perdure.ApprovalPolicy
 	// Signals are the signals that the test sends to the execution. Signals with After 0 are sent in
-	// this order.
+	// the order of the list.
 	Signals []Signal
 	// Answers returns the answer to a question that the execution waits for, or nil to leave the
 	// question open. It is called for each vote that the question needs, and each vote comes from
@@ -59,8 +59,8 @@ type Scenario struct {
 	// Logger receives the logs of server and workers. If it is nil, they are discarded.
 	Logger *slog.Logger
 
-	// omit, if set, reports whether the checks leave out a fault at the write with the number at.
-	// Tests of this package set it, to inject faults at a sample of the writes.
+	// omit, if set, reports whether the checks leave out the fault f at the write number `at`. Tests
+	// of this package set it, to inject faults at a sample of the writes.
 	omit func(at int, f fate) bool
 }
 

@@ -282,8 +282,8 @@ func TestLargeContent(t *testing.T) {
 	agenttest.LoseLeaseAtEveryPoint(t, s)
 }
 
-// TestDeadlinesAndLongTasks checks that a deadline of ten minutes and a task of three days take
-// exactly that virtual time, to the minute.
+// TestDeadlinesAndLongTasks checks an execution with a task that reaches its deadline of ten minutes,
+// and a task of three days. The virtual time is the sum of both, rounded to a minute.
 func TestDeadlinesAndLongTasks(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("long", func(ctx agent.Context, _ int) (string, error) {

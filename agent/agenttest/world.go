@@ -238,7 +238,7 @@ func (w *world) replace() {
 	})
 }
 
-// poke wakes the method live, because something may have changed.
+// poke wakes the goroutine that runs `live`, because something may have changed.
 func (w *world) poke() {
 	select {
 	case w.poked <- struct{}{}:

@@ -13,8 +13,8 @@ import (
 
 const asksHere = "scripted/s · the run asks you · Esc stops the turn\n"
 
-// asks waits until the last question on the screen is about the command, above an empty input line and
-// the status. It returns the screen's text.
+// asks waits until the last question on the screen is about the command, and an empty input line and
+// the status are below it. It returns the screen's text.
 func (s *chatScreen) asks(command, status string) string {
 	s.Helper()
 	return s.until("the question about "+command, func(text string) bool {

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// rowsOf returns rows of the screen: from the row that begins with the text up to the next empty row.
+// rowsOf returns rows of the screen, whose content is `text`: from the row that begins with `begin`
+// up to the next empty row.
 func rowsOf(text, begin string) []string {
 	_, after, _ := strings.Cut("\n"+text, "\n"+begin)
 	block, _, _ := strings.Cut(begin+after, "\n\n")

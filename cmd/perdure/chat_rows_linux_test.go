@@ -30,7 +30,7 @@ func TestChatKeepsFullRows(t *testing.T) {
 				b.WriteString(strings.Trim(line, " ›┊│\n"))
 			}
 			// The long text is in the message, the thinking, the answer, the question, and the call
-			// with its output. The title of the run is cut.
+			// with its output. The title of the run is cut, so it does not count.
 			if n := strings.Count(b.String(), long); n < 5 {
 				t.Errorf("%d of 5 texts are whole:\n%s", n, text)
 			}

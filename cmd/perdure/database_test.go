@@ -115,7 +115,7 @@ func TestInvalidDatabaseIsRefused(t *testing.T) {
 }
 
 // TestDatabaseWithASettingOffIsRefused checks that a database with fsync off is refused with advice. If
-// --store-allow-off permits it, the server reports it in /readyz and in a metric.
+// --store-allow-off permits the setting, the server runs, and reports it in /readyz and in a metric.
 func TestDatabaseWithASettingOffIsRefused(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir := t.TempDir()

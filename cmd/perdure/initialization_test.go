@@ -14,7 +14,7 @@ import (
 var initialization = regexp.MustCompile(`^init (github\.com/perdure/perdure\S*) .*, (\d+) bytes, `)
 
 // TestPackagesInitializeLittle checks that no package of this module allocates more than 1 MiB before
-// main begins. Every command, also perdure --help, waits for that.
+// main begins. Every command, also perdure --help, waits for the initialization of all packages.
 func TestPackagesInitializeLittle(t *testing.T) {
 	const limit = 1 << 20
 	self, err := os.Executable()

@@ -87,8 +87,8 @@ func dropStored(m *perdurev1.Content) bool {
 }
 
 // AgentClaim makes the claim of an execution fit the message, with blobs for large contents. The lease
-// of the claim owns new blobs. Results may become deferred tasks, and the page of ended tasks may
-// become empty. Errors: those of Put.
+// of the claim owns new blobs. The tasks in m.Results may become deferred tasks, and the page m.Ended
+// may become empty. Errors: those of Put.
 func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error {
 	if m == nil {
 		return nil

@@ -163,8 +163,8 @@ const (
 	attemptEvery = 200 * time.Millisecond
 )
 
-// waitForDelivery waits for the outcome of the first attempt, and prints the delivery. It returns
-// an error unless the endpoint has accepted the delivery.
+// waitForDelivery waits for the outcome of the next attempt of the delivery d, and prints d. It
+// returns an error unless the endpoint has accepted the delivery.
 func waitForDelivery(cmd *cobra.Command, a *setup.App, conn *connection.Conn, d *perdure.Delivery) error {
 	before := d.AttemptedAt
 	for end := time.Now().Add(attemptWait); time.Now().Before(end); {

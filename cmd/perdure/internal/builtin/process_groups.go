@@ -60,8 +60,8 @@ func killLeftGroups(all string, log *slog.Logger) error {
 	return errors.Join(failed...)
 }
 
-// lockFolder locks the directory until the file is closed. A process keeps the file of its own
-// directory open until it ends.
+// lockFolder locks the directory until the returned file is closed. A process keeps the file of its own
+// directory open until the process ends.
 func lockFolder(folder string) (*os.File, error) {
 	f, err := os.Open(folder)
 	if err != nil {

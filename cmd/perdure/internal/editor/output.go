@@ -103,14 +103,13 @@ func expandTabs(line string) string {
 	}
 }
 
-// frameRows is the number of equal parts into which the terminal's height is divided. Output is
-// inserted in portions that have fewer rows than one part, because the input line, its menu and its
-// status may need the other part.
+// frameRows divides the terminal's height. Output is inserted in portions of fewer rows than half of
+// the height, because the input line, its menu and its status may need the other half.
 const frameRows = 2
 
-// flush sends the held rows, in portions that scroll less than the terminal's height. Before the
-// rows it sends the current open text. Otherwise an old open text would still be shown below the
-// row that contains it.
+// flush sends the held rows, in portions that scroll less than the terminal's height. It first sends
+// the current text of the open line. Otherwise a line that is now complete would be shown twice: as
+// a row, and below it still as the open line.
 func (o *output) flush() {
 	o.send(openMsg(o.open))
 	most := max(o.height()/frameRows-1, 1)

@@ -31,8 +31,8 @@ func newFrame(rows []string, cursor *tea.Cursor, height int) *frame {
 	return f
 }
 
-// cursorRow returns the row in which the cursor is, if a terminal of the given width wraps the rows of the
-// frame.
+// cursorRow returns the row in which the cursor is after a terminal has wrapped the rows of the frame to
+// the given width.
 func (f *frame) cursorRow(width int) int {
 	row := max(f.x-1, 0) / width
 	for _, w := range f.widths[:min(f.y, len(f.widths))] {
@@ -70,7 +70,8 @@ func wrapsRows(getenv func(string) string) bool {
 	return true
 }
 
-// draws records that the renderer is about to write its next frame to the terminal.
+// draws is called when the renderer is about to write its next frame to the terminal. It records that
+// frame as the one that is shown.
 func (r *reflow) draws() { r.shown.Store(r.next.Load()) }
 
 // pause records whether another program is using the terminal at the moment.

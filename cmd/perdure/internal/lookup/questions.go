@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Values of waitReason, which is why a run waits. With WaitsForSignal and WaitsForQuestion, a command
-// stops following the run.
+// Values of Execution.WaitReason, the reason why a run waits. If a run waits for a signal or a question,
+// most commands stop following it.
 const (
 	WaitsForSignal   = "signal"
 	WaitsForQuestion = "question"

@@ -118,7 +118,8 @@ const maxWaitName = 24
 func StatusText(x *perdure.Execution) string { return heldStatus(x, hold{}) }
 
 // heldStatus is like StatusText, but if h keeps workers from claiming the run, the text says so. The text
-// then leaves out the features that a worker must support, because no worker could claim the run.
+// then leaves out the features that a worker must support, because even a worker with these features
+// could not claim the run.
 func heldStatus(x *perdure.Execution, h hold) string {
 	text := StatusWord(x)
 	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != WaitsForQuestion {

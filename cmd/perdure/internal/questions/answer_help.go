@@ -35,7 +35,7 @@ func showUnanswered(ctx context.Context, a *setup.App, c *client.Client, id uuid
 	return setup.NewUsageError("the answer is missing", answersHelp(q))
 }
 
-// answerField is the name by which the server's errors call the value of an answer.
+// answerField is the name, in the server's errors, of the field with the value of an answer.
 const answerField = "answer"
 
 // isAboutAnswer reports whether err is the server's refusal of an answer's value.

@@ -153,8 +153,8 @@ func formOf(q *perdure.Question) *form {
 	return &f
 }
 
-// rank orders the fields of a form. Ranks are multiples of 10, so that names decide only between equal
-// ranks.
+// rank orders the fields of a form. The comparison adds the order of the names, at most 1, to the
+// difference of the ranks. Ranks are multiples of 10, so names decide only between equal ranks.
 func (f *form) rank(name string) int {
 	if i := slices.Index(f.Required, name); i >= 0 {
 		return 10 * i

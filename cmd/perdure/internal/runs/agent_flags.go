@@ -16,8 +16,8 @@ import (
 // AgentFlags holds the flags that describe an agent, for a run and for a stored definition.
 type AgentFlags struct {
 	cmd *cobra.Command
-	// IgnoreVariables ignores flags that were set by environment variables. Such a variable is only a
-	// default, and must not change a stored definition.
+	// IgnoreVariables is set to ignore flags that were set by environment variables. Such a variable
+	// is only a default, and must not change a stored definition.
 	IgnoreVariables bool
 	models          []string
 	System          string
@@ -141,7 +141,7 @@ func (s *AgentFlags) Check() error {
 	return err
 }
 
-// approveAuto is the value of --approve that lets the command decide.
+// approveAuto is the value of --approve with which the command chooses the policy.
 const approveAuto = "auto"
 
 // Policy returns the policy that was given; nil if none was. Error: UsageError.

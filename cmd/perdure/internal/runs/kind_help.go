@@ -31,7 +31,7 @@ func findKind(ctx context.Context, c *client.Client, name string) (perdure.KindI
 	return perdure.KindInfo{Kind: name}, nil
 }
 
-// isAbout reports whether the server has refused a field of a request, or a part of that field.
+// isAbout reports whether err says that the server has refused the field of a request, or a part of it.
 func isAbout(err error, field string) bool {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
@@ -47,7 +47,7 @@ func misfit(err error, field string) string {
 	return strings.TrimPrefix(terminal.ErrorMessage(err), field+": ")
 }
 
-// helpWithin is the time limit for reading the help in an error message from the server.
+// helpWithin is the time limit for reading, from the server, the data that an error message adds as help.
 const helpWithin = 5 * time.Second
 
 // running connects to a server, if one is running, and calls the function `do`, which adds to the
@@ -146,7 +146,7 @@ func exampleStart(kind perdure.KindInfo) string {
 	return example
 }
 
-// listText returns rows of a name and a description.
+// listText returns a text with a line for each row. A row has a name and a description.
 func listText(rows [][2]string) string {
 	const maxDescription = 100
 	var lines []string

@@ -135,7 +135,8 @@ func explainValue(ctx context.Context, c *client.Client, x *perdure.Execution, n
 	return setup.NewUsageError(problem, k.explain(name))
 }
 
-// unexpectedText says that a kind has not registered a signal that was sent, and what may be meant.
+// unexpectedText says that a kind has not registered a signal that was sent, and names the signals that
+// the user may have meant.
 func (k knownSignals) unexpectedText(name string) string {
 	text := terminal.Inline(k.run.Kind) + " registers no signal " + terminal.Inline(name) + "; it is stored, and waits until the run takes it"
 	if near := setup.Nearest(name, k.names()); len(near) > 0 {

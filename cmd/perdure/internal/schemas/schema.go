@@ -102,7 +102,7 @@ const (
 	// maxParts is the maximum number of subschemas that are read from each "allOf", "oneOf" and
 	// "anyOf".
 	maxParts = 20
-	// maxJoined is the maximum number of properties of a schema to which join adds properties.
+	// maxJoined is the number of properties of a schema from which on join adds no more to it.
 	maxJoined = 100
 )
 

@@ -48,7 +48,8 @@ func (s *serverCommand) dev(ctx context.Context) error {
 }
 
 // devOn runs perdure dev on an opened server until ctx ends. It registers the worker before the
-// server listens on its addresses, so that the first client finds the known kinds of agents.
+// server listens on its addresses, so that the server knows the kinds of agents when the first client
+// connects.
 func (s *serverCommand) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.worker
 	w.Dev, w.Queues, w.Logger, w.Registerer = true, []string{"default"}, s.Logger(slog.LevelInfo), s.registerer()

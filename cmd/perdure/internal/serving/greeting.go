@@ -52,8 +52,9 @@ func (s *serverCommand) printSignIn(own *server.Server, open string, say func(wh
 	say("sign in", "with the token in "+server.TokenFile(own.Data))
 }
 
-// printUnfinished lists unfinished runs that commands have executed with their own workers. The
-// worker of this command does not continue them, because each works in its own directory.
+// printUnfinished lists unfinished runs that commands have executed with their own workers, except
+// runs that wait for a signal. The worker of this command does not continue these runs, because each
+// run works in a directory of its own.
 func (s *serverCommand) printUnfinished(ctx context.Context, own *server.Server) {
 	c := client.Socket(own.Socket(), own.Token())
 	defer c.Close()

@@ -106,7 +106,7 @@ func userName(id int) string {
 	return "the user " + text
 }
 
-// isWithin reports whether one of the two paths is, or contains, the other.
+// isWithin reports whether the two paths are equal, or one of them contains the other.
 func isWithin(path, folder string) bool {
 	abs, err := filepath.Abs(path)
 	if err != nil {

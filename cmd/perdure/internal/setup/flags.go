@@ -28,7 +28,8 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 	return NewUsageError("there is no command "+cmd.CommandPath()+" "+args[0], remedy)
 }
 
-// inRows returns a list in rows that fit a terminal of the usual width.
+// inRows returns `begin` and after it the names, separated by commas, in rows that fit a terminal of the
+// usual width.
 func inRows(begin string, names []string) string {
 	const width = 76
 	rows, column := begin, len(begin)

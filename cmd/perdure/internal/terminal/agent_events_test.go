@@ -73,8 +73,8 @@ func TestAnswersAreShownWithTheirValue(t *testing.T) {
 	}
 }
 
-// TestSignalsOfAReactAgentAreShown checks that a view with the option ShowSignals shows the signals
-// to a react agent, except user messages. The view shows those as entries.
+// TestSignalsOfAReactAgentAreShown checks that a view with the option ShowSignals shows the signals that
+// a react agent receives, except user messages. The view shows user messages as entries.
 func TestSignalsOfAReactAgentAreShown(t *testing.T) {
 	got := shownOf(t, perdure.ReactKind, workOfAnAgent+`	signal.received {"signalId":"4","signalName":"model","signalValue":"`+strings.Repeat("é", 300)+`"}`)
 	_, got, _ = strings.Cut(got, "signal shipped")

@@ -23,8 +23,8 @@ const (
 	maxMessageBytes = 4 << 10
 )
 
-// foldMessage returns the beginning of a user's message, and a line that says how much is omitted,
-// or "" if nothing is.
+// foldMessage returns the beginning of a user's message. The result `left` is a line that says how
+// much of the message is omitted, or "" if nothing is.
 func foldMessage(text string) (head, left string) {
 	head = text
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

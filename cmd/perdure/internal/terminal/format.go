@@ -20,7 +20,7 @@ func OrDash(text string) string {
 // Mebibytes formats a number of bytes in MiB.
 func Mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// Bytes returns a size for people.
+// Bytes formats a number of bytes for people.
 func Bytes(n int64) string {
 	const unit = 1 << 10
 	if n < unit {
@@ -67,7 +67,7 @@ func grouped(n int64) string {
 // TimeFormat is the layout of times in lists.
 const TimeFormat = "2006-01-02 15:04"
 
-// Ago formats a past time for people.
+// Ago formats the time d since an event for people.
 func Ago(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -82,9 +82,9 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// Hanging returns one line: the label `head`, and beside it a text that begins at the column. If
-// the line is wider than the given width, the text is wrapped in its own column. The width 0 means
-// that nothing is wrapped.
+// Hanging returns one line: the label `head`, and beside it a text that begins in the given column.
+// If the line is wider than the given width, each further row of the text begins in that column, too.
+// The width 0 means that nothing is wrapped.
 func Hanging(head string, column int, text string, width int) string {
 	if room := width - column; room > 0 {
 		text = strings.ReplaceAll(xansi.Wordwrap(text, room, ""), "\n", "\n"+strings.Repeat(" ", column))

@@ -13,7 +13,7 @@ type gutter struct {
 	style Style
 	// words breaks rows between words, as prose; else a row is broken where it is full.
 	words bool
-	// dense breaks a row within a word where the words before fill less than half of it.
+	// dense breaks a row within a word if the words before that word fill less than half of the row.
 	dense bool
 }
 
@@ -111,7 +111,8 @@ func (p *page) fitting(g gutter, line string, width int) (head, rest string, fit
 	return head, rest, false
 }
 
-// withoutTabs replaces tabs by spaces up to the next tab stop. The text begins at the column.
+// withoutTabs replaces tabs by spaces up to the next tab stop. `column` is the column in which the
+// text begins.
 func withoutTabs(text string, column int) string {
 	for {
 		before, after, ok := strings.Cut(text, "\t")

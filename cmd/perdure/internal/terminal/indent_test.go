@@ -9,7 +9,7 @@ import (
 	xansi "github.com/charmbracelet/x/ansi"
 )
 
-// narrow returns a page of a terminal with the width, and its output.
+// narrow returns a page for a terminal of the given width, and the buffer that receives its output.
 func narrow(width int) (*page, *bytes.Buffer) {
 	var out bytes.Buffer
 	p := newPage(NewScreen(&out))

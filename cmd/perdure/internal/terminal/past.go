@@ -14,7 +14,7 @@ const (
 	maxPastTurns   = 3
 	maxPastEntries = 20
 	// maxPastRows is the maximum number of rows that the past of a conversation fills. If the newest entry
-	// alone has more rows, its first ones are left out.
+	// alone has more rows, the first rows of that entry are left out.
 	maxPastRows = 40
 )
 

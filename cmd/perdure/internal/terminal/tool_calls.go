@@ -185,11 +185,12 @@ func (t *toolCallView) cancelled(id string, at time.Time) {
 	c.hasVerdict = true
 }
 
-// maxResultLines is the maximum number of shown lines of a result without live output.
+// maxResultLines is the maximum number of lines that are shown of a result, if no output was shown
+// while the tool ran.
 const maxResultLines = 10
 
-// ResultLimit says how much of a result without live output is shown. Its zero value stands for the first
-// lines.
+// ResultLimit says how much of a result is shown if no output was shown while the tool ran. Its zero value
+// stands for the first lines.
 type ResultLimit struct {
 	All    bool   // every line is shown
 	Remedy string // the command that shows the lines that were left out; "" if none is suggested

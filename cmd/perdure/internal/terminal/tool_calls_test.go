@@ -23,8 +23,9 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// TestResultsAreCutAsTheViewSays checks how much of a result without live output is shown: the first lines with
-// the number of the others, with the command that shows them if there is one, or every line.
+// TestResultsAreCutAsTheViewSays checks how much of a result is shown if no output was shown while the tool ran.
+// That is every line, or the first lines with the number of the others. The command that shows the others is
+// named if the limit has one.
 func TestResultsAreCutAsTheViewSays(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(strings.Repeat("x\n", maxResultLines+2)), "\n")
 	for end, limit := range map[string]ResultLimit{

@@ -16,7 +16,7 @@ type View interface {
 	// AddEntries tells the view which entries of the run already exist.
 	AddEntries(entries []perdure.Entry)
 	Event(e client.Event) error
-	// UserMessage reports that the user has entered the next user message in this command.
+	// UserMessage tells the view that the user has entered a message in this command.
 	UserMessage(text string)
 	// Prompt prompts the user for input.
 	Prompt()

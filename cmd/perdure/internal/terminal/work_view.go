@@ -16,14 +16,15 @@ const (
 	MaxShownSignals = 100
 )
 
-// Work is what an agent other than the react agent does, without its conversation.
+// Work is what a run does apart from its conversation. For a run of the react agent, Input, Tasks and
+// Wait are not set. For other runs, Running is not set.
 type Work struct {
 	Input json.RawMessage
 	// Tasks are the newest tasks and steps, EarlierTasks the number of those before them.
 	Tasks        []*perdure.Task
 	EarlierTasks int
 	Signals      Signals
-	// Running are the tasks of a react agent that have not ended.
+	// Running are the unfinished tasks of a run of the react agent.
 	Running []*perdure.Task
 	// Wait is what the agent waits for; nil if it does not wait.
 	Wait *perdure.Wait

@@ -106,8 +106,8 @@ func (f Filler) fillSlice(v reflect.Value, depth int) {
 }
 
 // known fills a value of a type that needs a special form, such as an id or a time. It reports
-// whether v has such a type. It leaves only JSON and maps zero: other values may be elements of a
-// list, and those must not be zero.
+// whether v has such a type. Unless f.Full is set, it leaves some JSON values and maps zero. It
+// never leaves other values zero, because they may be elements of a list.
 func (f Filler) known(v reflect.Value) bool {
 	switch v.Interface().(type) {
 	case uuid.UUID:

@@ -88,7 +88,7 @@ func (l *layout) text(node *ast.Text) string {
 	return text
 }
 
-// code returns the text of a code span, in which nothing is escaped.
+// code returns the text of a code span as it is in the source, because Markdown has no escapes there.
 func (l *layout) code(node *ast.CodeSpan) string {
 	var out strings.Builder
 	for child := node.FirstChild(); child != nil; child = child.NextSibling() {

@@ -44,8 +44,8 @@ func Unsafe(printed string) rune {
 	return -1
 }
 
-// Outputs returns output functions by name. Each function prints a value that has the text in every
-// field to `out`, as JSON or for people.
+// Outputs returns output functions by name. Each function prints a value to `out`, as JSON or for
+// people. Every text field of the value has the content `text`.
 type Outputs func(out io.Writer, asJSON bool, text string) map[string]func() error
 
 // Check fails the test if an output contains a text that controls the terminal. It also fails the
