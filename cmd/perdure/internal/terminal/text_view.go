@@ -33,8 +33,8 @@ type TextView struct {
 	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
 	// once for each such request in the log. nil means that this program never asks for that.
 	StoppedHere func() bool
-	// ShowSignals shows the signals to a react agent, except user messages. Signals to other agents
-	// are always shown.
+	// ShowSignals makes the view show the signals that a run of the react agent has received, except
+	// user messages. The signals of other runs are always shown.
 	ShowSignals   bool
 	agent         agentEvents
 	typedMessages int // number of messages that the user typed here and that are not in the log yet

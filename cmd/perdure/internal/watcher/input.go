@@ -42,9 +42,9 @@ const (
 	maxUnsent = 60
 )
 
-// ReportUnsent says on standard error which line of standard input a chat without a terminal has not sent to
-// the run, which takes no more messages. err is the error with which the chat ends. If it is nil, a chat with
-// such a line fails.
+// ReportUnsent is called at the end of a chat. If standard input is not a terminal, and has a line that
+// was not sent to the run, ReportUnsent prints that line on standard error. It returns err, the error
+// with which the chat ends. If err is nil and there is such a line, it returns an error.
 func (w *Watcher) ReportUnsent(ctx context.Context, err error) error {
 	if !w.Chat || ctx.Err() != nil || terminal.IsTerminal(w.Stdin) {
 		return err

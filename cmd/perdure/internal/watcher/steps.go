@@ -53,7 +53,8 @@ func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*per
 	return first, nil
 }
 
-// next requests the page of the task list at the cursor, and adds the steps that were not read yet.
+// next requests the page of the task list at the cursor, and adds its steps to f.steps. It leaves out
+// those that it added when it read the same page before, because the last page may have grown.
 func (f *stepFeed) next(ctx context.Context) error {
 	p, err := f.conn.AllTasksPage(ctx, f.id, client.PageOptions{Cursor: f.cursor, Limit: 200})
 	if err != nil {

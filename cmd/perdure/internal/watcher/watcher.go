@@ -85,7 +85,8 @@ func (w *Watcher) Started(x *perdure.Execution) {
 
 // FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
 // determines the exit code. If the server was part of another run's process, and that process ends,
-// FollowToEnd reconnects. In a chat, it prints the typed line that could not be sent.
+// FollowToEnd reconnects. In a chat without a terminal, it prints the line of standard input that
+// could not be sent.
 func (w *Watcher) FollowToEnd(ctx context.Context) error {
 	return w.ReportUnsent(ctx, w.followToEnd(ctx))
 }
