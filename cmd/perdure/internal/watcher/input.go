@@ -36,7 +36,7 @@ func (w *Watcher) sendInput(ctx context.Context) (bool, error) {
 }
 
 const (
-	// unsentWithin is how long a chat that ends waits for a line that is already in its standard input.
+	// unsentWithin is how long ReportUnsent waits for a line from standard input.
 	unsentWithin = 100 * time.Millisecond
 	// maxUnsent is the number of characters that are shown of a line that was not sent.
 	maxUnsent = 60

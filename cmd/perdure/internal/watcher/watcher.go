@@ -32,7 +32,8 @@ type Watcher struct {
 	Status perdure.Status // the run's status at which the watcher stopped following; "" to continue
 	Reason string         // why the run waits, if the status is WAITING
 
-	// Session is the chat with an input line for which this watcher works; nil if there is none.
+	// Session is the chat that uses this watcher, if that chat has an input line of its own; otherwise
+	// nil.
 	Session Session
 
 	id    uuid.UUID
