@@ -48,7 +48,7 @@ type TaskOffer struct {
 	Queues   []string
 	Slots    int
 	Embedded bool
-	Features Features // features of the worker, as in Poll
+	Features Features // the features that the worker supports
 }
 
 // NewEntry is an entry to append. Blob refers to the entry's content if it is over InlineLimit.
@@ -133,12 +133,16 @@ type CommitReply struct {
 	// means that the wait was already met. For OutcomeComplete, false means that pending signals
 	// prevent the end of the execution.
 	Suspended bool
-	// Tasks are the tasks that the commit or its wait names, as far as they ended before the commit.
+	// Signals is set if the commit did not suspend or end the execution as Outcome asked (see
+	// Suspended). It has the pending signals that the wait or Outcome.Unless names, oldest first: at
+	// most 200, and about 1 MiB.
 	Signals []Signal
 	// Tasks are those tasks named by the commit or its wait that had ended before the commit.
 	Tasks []*Task
-	// Questions are the questions that the commit asks, withdraws or waits for, with the same fields as
-	// in AgentClaim.
+	// Questions are the questions that the commit asks, withdraws or waits for, with kind, subject,
+	// status and answer only. The reply holds up to 1 MiB of answers. An answer beyond this size is
+	// replaced by a zero Answer without a verdict, and Dispatch.Questions returns the complete
+	// answer.
 	Questions []*Question
 	// Claims are the new tasks that this worker has claimed through Commit.Offer.
 	Claims []TaskClaim
@@ -172,6 +176,6 @@ type TaskFinish struct {
 	// Retained describes the data that the worker still has for the parked goroutine. If it is nil, the
 	// claim in the reply has all data.
 	Retained *RetainedState
-	// Features are the features of the worker, as in Poll.
+	// Features are the features that the worker supports.
 	Features Features
 }

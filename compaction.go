@@ -72,7 +72,7 @@ type CompactionRecord struct {
 	TokensAfter  int `json:"tokensAfter"`
 }
 
-// MaxPinned is the maximum number of pinned entries of a compaction.
+// MaxPinned is the maximum number of entries in CompactionRecord.Pinned.
 const MaxPinned = 50
 
 // Compaction decodes the metadata of a compaction entry. Errors: invalid_argument.

@@ -50,7 +50,7 @@ const LeftOutByCompaction = "compaction"
 // on the path, so each attempt of a model call and each reader gets the same context:
 //
 //   - Without a compaction, the context is the path.
-//   - With compactions, the newest one applies. The context is its pinned entries, the compaction
+//   - With compactions, the newest one applies. The context is the entries in Pinned, the compaction
 //     itself, the entries from KeepFrom up to the compaction, and the entries after the compaction.
 //
 // Error: invalid_transcript, if the newest compaction does not fit the path.
@@ -98,7 +98,9 @@ func unchanged(entries []Entry) []ContextEntry {
 	return out
 }
 
-// pin splits the covered entries into the pinned ones and the ranges between them.
+// pin divides the entries that a compaction covers into those that the model still sees and the ranges
+// that it does not see. It still sees those with the given ids that are messages of the user or of the
+// system.
 func pin(covered []Entry, ids []uuid.UUID, compaction uuid.UUID) (pinned []ContextEntry, out []LeftOut) {
 	open := false
 	for _, e := range covered {

@@ -33,9 +33,10 @@ func compacted(t interface{ Fatal(...any) }, r perdure.CompactionRecord) perdure
 	return e
 }
 
-// TestContextOfProperties checks the context of random paths with compactions. The context has the
-// pinned entries, the newest compaction, the entries that the compaction keeps, and the entries after
-// it, in this order. Every other entry of the path is left out, or is an older compaction.
+// TestContextOfProperties checks the context of random paths with compactions. The context has, in
+// this order, the entries that the newest compaction lists in Pinned, the compaction, the entries that
+// it keeps, and the entries after it. Every other entry of the path is left out, or is an older
+// compaction.
 func TestContextOfProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var path []perdure.Entry

@@ -417,11 +417,13 @@ type EntryQuery struct {
 	After       *uuid.UUID
 	// Newest limits the result to the newest entries of the path; 0 means no limit.
 	Newest int
-	// Context selects the entries from which ContextOf builds the context at Leaf: the pinned entries
-	// of the newest compaction, and the path from the first entry that the compaction keeps. If After
-	// is one of these entries of the path, only the entries after it are returned; otherwise After
-	// has no effect. Newest has no effect. A server that does not know this field ignores it, and
-	// returns the path after After.
+	// Context selects the entries from which ContextOf builds the context at Leaf. Without a compaction
+	// this is the whole path. Otherwise it is the entries that the newest compaction lists in Pinned,
+	// and the path from the entry KeepFrom on (from the compaction on if KeepFrom is nil).
+	//
+	// If After is on the selected part of the path, only the entries after it are returned, without
+	// those in Pinned. Any other After has no effect, and Newest has none. A server that does not know
+	// the field Context returns the path after After.
 	Context bool
 }
 

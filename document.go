@@ -33,7 +33,7 @@ type DocumentRules struct {
 	// document that is decoded into memory as a whole.
 	Values int
 	// Arrays are the maximum lengths of arrays by their path, such as "parts" and "parts[].parts".
-	// Names in a path are compared as encoding/json compares them.
+	// Names in a path match in any case, as in encoding/json.
 	Arrays map[string]int
 }
 

@@ -37,13 +37,13 @@ type EndedHead struct {
 // EndedPage is a page of heads, in the order in which their records were created.
 type EndedPage struct {
 	Heads []EndedHead
-	// From is the position of this page, as in EndedQuery.After. Next is the position of the next
-	// page. More reports whether there is a next page.
+	// From is the position after which this page begins (EndedQuery.After), and Next the position
+	// after which the next page begins. More reports whether there is a next page.
 	From, Next int64
 	More       bool
-	// Whole is set on the first page of a claim. It reports whether the page begins with the
-	// execution's first record. Otherwise the page begins with the first record since the newest
-	// checkpoint.
+	// Whole reports, on the page in a claim, that the page begins with the execution's first record.
+	// Otherwise that page begins with the first record since the newest checkpoint. On other pages
+	// Whole is false.
 	Whole bool
 }
 

@@ -104,7 +104,8 @@ type Execution struct {
 	Away *WorkerAway `json:"workerAway,omitempty"`
 	// NeedsFeatures are the features that a worker must support to run the execution.
 	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
-	// Gate is the gate of the execution's approval policies; nil if every tool call is allowed.
+	// Gate is the part of the execution's approval policies that the server checks each commit against;
+	// nil if every tool call is allowed.
 	Gate *Gate `json:"-"`
 	// Policies is the result of the method Approvals. It is set for clients that read a single
 	// execution. It is nil if every tool call is allowed, or if the client does not receive the

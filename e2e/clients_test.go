@@ -103,9 +103,9 @@ func (s *deployment) reader(name string) string {
 	return name
 }
 
-// TestClients checks that every popular client works with the endpoint without modification. All
-// clients run the same cases. If a client has several versions, the short form runs one of them,
-// and the long form runs all.
+// TestClients checks that popular clients of the Responses API work with the server without
+// modification. All clients run the same cases. If a client has several versions, the short form runs
+// one of them, and the long form runs all.
 func TestClients(t *testing.T) {
 	for name, script := range chosenClients(t) {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func (s *clientDeployment) judge(client string, sights map[string]observation) {
 	}
 }
 
-// scriptedCall is one line of the journal.
+// scriptedCall is a line of the scripted provider's journal: one model call.
 type scriptedCall struct{ Model, SHA256, Previous string }
 
 // modelCalls returns the model calls by case.

@@ -50,14 +50,14 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// playResult is the result of a run of the script.
+// playResult is the conversation of a run, and the run's tasks.
 type playResult struct {
 	lines []line
 	tasks map[uuid.UUID]*taskTrace
 }
 
-// play runs the script and checks the result. If random is not nil, it kills processes during the
-// run.
+// play runs the conversation of longScript and checks the result. If random is not nil, it kills
+// processes during the run.
 func play(t *testing.T, dev bool, random *rand.Rand) playResult {
 	first, second := longScript()
 	mock := startAimock(t, append(

@@ -48,7 +48,7 @@ turn
 
 const privateTurns, privateEffects = 6, 8
 
-// newPrivateDeployment starts a server and a worker that plays the script.
+// newPrivateDeployment starts a server, and a worker whose model plays the script `privately`.
 func newPrivateDeployment(t *testing.T) (s *deployment, journal string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func newPrivateDeployment(t *testing.T) (s *deployment, journal string) {
 	return newDeployment(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir, "PERDURE_SCRIPTED_JOURNAL=" + journal}}), journal
 }
 
-// begin starts a run of the script.
+// begin starts a run with the model that plays the script `privately`.
 func (s *deployment) begin(mode perdure.PersistenceMode) uuid.UUID {
 	s.t.Helper()
 	tools := []string{"bash", "write-file"}
@@ -85,7 +85,7 @@ func (s *deployment) command(args ...string) *process {
 	return launch(s.t, command{name: "perdure " + args[0], env: s.env, dir: s.root, argv: append(argv, "--data", filepath.Join(s.root, "data"))})
 }
 
-// holding returns the database files of a folder that contain the marked word.
+// holding returns the database files of a folder that contain the word in the constant `marked`.
 func holding(t *testing.T, dir string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.db*"))
@@ -122,7 +122,8 @@ func TestLocalRunKilledAtRandomPoints(t *testing.T) {
 	compareConversations(t, want, got)
 }
 
-// playPrivately runs the script LOCAL. If random is not nil, it kills processes during the run.
+// playPrivately plays the script `privately` as a LOCAL run. If random is not nil, it kills processes
+// during the run.
 func playPrivately(t *testing.T, random *rand.Rand) playResult {
 	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)

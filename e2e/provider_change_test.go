@@ -161,8 +161,8 @@ func (r *route) pass(s station, question string) {
 	}
 }
 
-// ask makes one call to a station's provider, checks that the request follows the rules of the
-// provider's API, and appends the answer in its stored form.
+// ask makes one call to a station's provider, and checks that the request follows the rules of the
+// provider's API. It appends the answer to the conversation, in the form in which answers are stored.
 func (r *route) ask(s station) perdure.Message {
 	r.t.Helper()
 	p, err := r.providers.Lookup(s.model.Provider)

@@ -52,9 +52,9 @@ func (s *deployment) node(args ...string) error {
 
 // TestOfficialNodeClient runs the cases of clients/responses.mjs with the official npm client:
 // creation, chains and branches, streams, client-side tools, approvals, structured output, an image, an
-// answer cut by its token limit, a failure, cancellation and deletion, errors, and models. The
-// streams of a completed, a failed and a cancelled response are read again after each of their
-// events.
+// answer cut by its token limit, a failure, cancellation and deletion, errors, and models. For a
+// completed, a failed and a cancelled response, the client reads the stream once after each event.
+// Each time it must get exactly the later events.
 func TestOfficialNodeClient(t *testing.T) {
 	t.Parallel()
 	newResponseDeployment(t).node("suite")

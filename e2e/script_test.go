@@ -25,7 +25,7 @@ func longScript() (first, second []turn) {
 	return first, second
 }
 
-// scriptTurn returns turn i of the script. Every fourth turn has the same tools. Some tools of a
+// scriptTurn returns turn i of longScript. Every fourth turn has the same tools. Some tools of a
 // turn run in parallel, and others wait for the tools before them.
 func scriptTurn(i int) turn {
 	t := turn{
@@ -70,8 +70,7 @@ func countCalls(turns []turn) int {
 	return n
 }
 
-// furnish writes the files that the tools of the script read and edit. The files are in the
-// workspace.
+// furnish writes the files of the workspace that the tools of longScript read and edit.
 func (s *deployment) furnish(turns int) {
 	for i := range turns {
 		s.write(fmt.Sprintf("docs/%d.txt", i), fmt.Sprintf("one\nneedle-%d\nthree\n", i))

@@ -20,7 +20,8 @@ import (
 )
 
 // verdict says whether unmodified libraries accepted one delivery. Verified has the error of each library
-// and secret; "" means that the library accepted the delivery.
+// and secret; "" means that the library accepted the delivery. Forged says, for each library and secret,
+// whether the library also accepted the delivery with a changed body or id; "" means that it did not.
 type verdict struct {
 	ID, Type         string
 	AgentExecutionID string

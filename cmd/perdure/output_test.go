@@ -87,7 +87,8 @@ func nameOf(e ast.Expr) string {
 }
 
 // TestEachPrintFunctionIsChecked checks that each function that prints data of the API is called in
-// the output_test.go of its package. That test checks that the data cannot control the terminal.
+// the output_test.go of its package. The tests in such a file check that the data cannot control the
+// terminal.
 func TestEachPrintFunctionIsChecked(t *testing.T) {
 	checked := map[string]bool{} // keys are package/function
 	for file, parsed := range sources(t, func(name string) bool { return filepath.Base(name) == "output_test.go" }) {

@@ -152,8 +152,9 @@ func checkTasks(t *testing.T, s *devServer, at string) {
 	}
 }
 
-// checkCalls checks the blocks of tool calls in the log. Each block opens once, grows, and closes
-// once. The commit that closes a block also stores the call's result.
+// checkCalls checks the events about tool calls in the log. Each call has one start, then pieces of
+// its arguments, and then one end. The end has the result, and the time of the entry with the result,
+// because one commit writes both. checkCalls also checks the events about files.
 func checkCalls(t *testing.T, log []logRecord) {
 	stages := map[string][]string{}
 	stored := map[any]any{}

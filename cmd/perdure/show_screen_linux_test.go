@@ -61,8 +61,8 @@ func serveParcels(t *testing.T, dir string) {
 	})
 }
 
-// begins are the beginnings of the lines that are printed about a run of this agent. A row that
-// continues a line is indented.
+// begins are the beginnings of the lines that are printed about a run of the agent that the function
+// send implements. A row that continues a line is indented.
 var begins = []string{
 	"run ", "parcel · ", "input: ", "step price ", "task reserve", "signal ", "waits for ", "? ", "Reserved on shelf 7.", "asks · ", "working · ", "completed · ", "output: ",
 }

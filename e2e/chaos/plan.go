@@ -75,7 +75,7 @@ type Size struct {
 	// Lease is the duration of the workers' leases. A fault that stops a process lasts longer than
 	// that.
 	Lease time.Duration
-	// Longest is how long a fault keeps the hints between servers from arriving.
+	// Longest is the duration of a fault of kind StopHints, during which servers get no hints.
 	Longest time.Duration
 }
 

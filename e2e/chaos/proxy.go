@@ -80,7 +80,8 @@ func (p *Proxy) HalfOpen() int {
 // Busy reports whether the proxy has connections.
 func (p *Proxy) Busy() bool { return len(p.open()) > 0 }
 
-// change runs f, which changes state for which the method pump may be waiting.
+// change runs f, which changes the state of the proxy, and wakes the goroutines that wait for a
+// change.
 func (p *Proxy) change(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// grownRunKind is the kind of an agent that is measured in a store with much older data.
+// grownRunKind is the kind of the agent that is measured in a store with many older executions.
 const grownRunKind = "bench-lived"
 
 // grownRunInput requests a number of entries, and then a number of steps without a checkpoint. If

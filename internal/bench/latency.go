@@ -52,7 +52,7 @@ func inFolder(parent string, do func(all *stores) error) (err error) {
 	return do(&stores{folder: folder})
 }
 
-// delays measures one run, with a new server.
+// delays measures, with a new server, the delays of the chunks in one run.
 func delays(ctx context.Context, all *stores, out io.Writer, where string, l load) (err error) {
 	s, err := setUp(ctx, all, "sqlite", deploymentSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
 	if err != nil {

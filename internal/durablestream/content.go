@@ -45,9 +45,9 @@ func cut(content []byte) (rows [][]byte) {
 }
 
 // cutJSON splits a JSON body into rows of messages. If the body is an array, its elements are the
-// messages; any other body is one message. The messages of each row are separated by commas. If the
-// rows are also joined by commas, they are the elements of one JSON array. White space between
-// tokens is removed. Errors: invalid_argument.
+// messages; any other body is one message. The messages of a row are separated by commas. The rows
+// joined by commas are therefore the elements of one JSON array. White space between tokens is
+// removed. Errors: invalid_argument.
 func cutJSON(content []byte) (rows [][]byte, err error) {
 	if !utf8.Valid(content) || !json.Valid(content) {
 		return nil, perdure.FieldErrorf("body", "is not JSON, which the content type says it is")

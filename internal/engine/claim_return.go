@@ -50,9 +50,9 @@ func taskBack(worker uuid.UUID, l perdure.TaskLease) perdure.Release {
 	return perdure.Release{WorkerID: worker, Tasks: []perdure.TaskRelease{{Lease: l}}}
 }
 
-// heldClaim returns a task's claim that the first reply to a commit contained, for the reply to a
-// repeat of the commit. It returns nil if the attempt has ended or its lease was lost: the task's
-// code must then not start.
+// heldClaim returns the claim of a task for the reply to a repeated commit, whose first reply
+// contained that claim. It returns nil if the attempt has ended or its lease was lost: the task's code
+// must then not start.
 func (e *Engine) heldClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.TaskClaim, error) {
 	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
 	if err != nil || !rules.TaskHeldBy(tasks[0], c.Lease) {

@@ -46,7 +46,7 @@ func TestEntryKeyIsAppendedOnce(t *testing.T) {
 	if len(path) != 2 || path[0].ID != first.ID || path[1].ID != next.ID {
 		t.Errorf("the path is %+v", path)
 	}
-	// Of two entries with one key in one commit, only the first is stored, too.
+	// If two entries of one commit have the same key, only the first is stored.
 	one, two := user(&next.ID, "x"), user(&next.ID, "x")
 	one.Key, two.Key = "k", "k"
 	if reply = h.append(one, two); reply.Adopted[two.ID] != one.ID {

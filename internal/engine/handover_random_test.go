@@ -30,8 +30,9 @@ type openedPoll struct {
 }
 
 // TestClaimsThatAreHandedOverGoToOnePoll checks that exactly one poll returns each claim. That poll
-// is one of the worker that the store names. The fence is greater than that of the previous claim. No
-// claim is lost while polls are cancelled and workers become idle.
+// belongs to the worker that the stored execution names as its claim's holder. The fence is greater
+// than in the execution's previous claim. No claim is lost while polls are cancelled and workers
+// become idle.
 func TestClaimsThatAreHandedOverGoToOnePoll(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {

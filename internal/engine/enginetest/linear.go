@@ -19,7 +19,7 @@ import (
 
 // Linearizable runs workers and clients concurrently on one execution, and then on three. It checks
 // that their claims, commits, releases, signals, cancels and reads can be put in an order in which
-// the model returns the same results.
+// the reference model returns the same results.
 func Linearizable(t *testing.T, open opentest.Opener) {
 	for _, executions := range []int{1, 3} {
 		t.Run(fmt.Sprint(executions), func(t *testing.T) {
@@ -157,8 +157,8 @@ func (c *crowd) ask(member int, r *rand.Rand) {
 	}
 }
 
-// linear is the model for porcupine, a checker of linearizability. Each execution is checked
-// separately.
+// linear gives the reference model to porcupine, a checker of linearizability. Each execution is
+// checked separately.
 var linear = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[uuid.UUID][]porcupine.Operation{}
@@ -180,8 +180,8 @@ var linear = porcupine.Model{
 	},
 }
 
-// explains applies the operation to the model. It reports whether the model returns the same result
-// as the engine did. The model's clock does not move.
+// explains applies the operation to the reference model. It reports whether that model returns the
+// same result as the engine did. The model's clock does not move.
 func (x *execution) explains(in operation, out told) bool {
 	x.id = in.execution
 	now := time.Time{}

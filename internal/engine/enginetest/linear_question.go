@@ -45,7 +45,7 @@ func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
 	c.note(member, call, operation{execution: execution, vote: &q, voter: voter}, told{code: perdure.CodeOf(err), decided: reply.Question.Status})
 }
 
-// voteOf converts an answer to the vote of the model.
+// voteOf converts an answer to the reference model's type for it.
 func voteOf(r questions.AnswerRequest) vote {
 	v := vote{answer: r.AnswerID, verdict: r.Verdict, hash: r.DetailsSHA256}
 	if r.Details != nil {

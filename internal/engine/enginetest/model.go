@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The model implements the rules of executions a second time, without a store and a log, and slowly.
-// Tests compare the engine and a store with the model. Each method stands for a command of the
-// engine: it changes the model as the command must change the execution, or returns the code with
-// which the engine must refuse the command.
+// The reference model implements the rules of executions a second time, without a store and a log,
+// and slowly. Tests compare the engine and a store with it. Each method stands for a command of the
+// engine: it changes the reference model as the command must change the execution, or returns the
+// code with which the engine must refuse the command.
 
-// execution is the model of an execution.
+// execution is an execution in the reference model.
 type execution struct {
 	id                   uuid.UUID
 	status               perdure.Status

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// question is the model of a question.
+// question is a question in the reference model.
 type question struct {
 	status  perdure.QuestionStatus
 	kind    perdure.QuestionKind

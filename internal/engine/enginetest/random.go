@@ -44,8 +44,8 @@ func (c *clock) advance(d time.Duration) {
 }
 
 // Random runs random commands of three workers and of clients, with jumps of the clock, on an
-// engine and on the model. It compares the stored state with the model, and checks the invariants,
-// after each command.
+// engine and on the reference model. After each command, it compares the stored state with the
+// reference model, and checks the invariants.
 func Random(t *testing.T, open opentest.Opener) {
 	if strings.HasSuffix(t.Name(), "/postgres") {
 		longtest.Checks(t, 5, 20) // the rules are the same, and each comparison takes longer
@@ -88,7 +88,7 @@ func (m *machine) possible() []func(*rapid.T) {
 	return all
 }
 
-// machine is an engine, together with the model with which its state is compared.
+// machine is an engine, together with the reference model with which its state is compared.
 type machine struct {
 	*rapid.T
 	tb    testing.TB
@@ -191,7 +191,8 @@ func (m *machine) pollAgents(t *rapid.T) {
 	}
 }
 
-// claimed checks the contents of an execution's claim, and applies the claim to the model.
+// claimed checks the contents of an execution's claim, and applies the claim to the reference
+// model.
 func (m *machine) claimed(c perdure.AgentClaim) {
 	m.Helper()
 	x := m.of(c.Lease.ExecutionID)
@@ -245,7 +246,7 @@ func (m *machine) pollTasks(t *rapid.T) {
 	}
 }
 
-// attempted applies the claim of a task to the model.
+// attempted applies the claim of a task to the reference model (see model.go).
 func (m *machine) attempted(c perdure.TaskClaim) {
 	m.Helper()
 	x := m.of(c.Lease.ExecutionID)

@@ -24,7 +24,7 @@ import (
 
 // RandomLocalQuestions asks, answers, edits, withdraws and ends questions of a LOCAL execution at
 // random, while its worker connects and disconnects. After each step, it compares the stored
-// questions, and the questions as clients see them, with the model.
+// questions, and the questions as clients see them, with the reference model.
 func RandomLocalQuestions(t *testing.T, open opentest.Opener) {
 	if strings.HasSuffix(t.Name(), "/postgres") {
 		longtest.Checks(t, 5, 20)
@@ -42,7 +42,8 @@ func RandomLocalQuestions(t *testing.T, open opentest.Opener) {
 	})
 }
 
-// localMachine is the worker of a LOCAL execution, with the model of the execution's questions.
+// localMachine is the worker of a LOCAL execution, with the reference model of the execution's
+// questions.
 type localMachine struct {
 	*machine
 	x      *execution
@@ -190,8 +191,8 @@ func (m *localMachine) answer(t *rapid.T) {
 	m.code(err, refused)
 }
 
-// takes reports whether the model accepts the vote: the vote is new, the question is open, and the
-// voter may answer it.
+// takes reports whether the reference model accepts the vote: the vote is new, the question is open,
+// and the voter may answer it.
 func (x *execution) takes(id, voter uuid.UUID, v vote) bool {
 	q := x.questions[id]
 	first, voted := q.votes[voter]
@@ -259,9 +260,9 @@ func (m *localMachine) comeOrGo(*rapid.T) {
 	}
 }
 
-// look reads a question through the server, as people do, and compares the result with the model.
-// While the worker is disconnected, neither the content nor an erased answer is shown. If an answer
-// was erased before the worker had stored it, that answer is never shown.
+// look reads a question through the server, as people do, and compares the result with the reference
+// model. While the worker is disconnected, neither the content nor an erased answer is shown. If an
+// answer was erased before the worker had stored it, that answer is never shown.
 func (m *localMachine) look(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -288,8 +289,8 @@ func (m *localMachine) look(t *rapid.T) {
 	}
 }
 
-// compare compares the stored questions with the model. The server must have no content of the
-// questions, and of their answers only the parts that it may keep.
+// compare compares the stored questions with the reference model. The server must have no content of
+// the questions, and of their answers only the parts that it may keep.
 func (m *localMachine) compare() {
 	got, err := m.s.Execution(m.ctx, org, m.x.id)
 	m.must(err)

@@ -115,7 +115,7 @@ func (m *machine) timePasses(t *rapid.T) {
 	m.must(m.e.Sweep(m.ctx))
 }
 
-// compare compares all stored state with the model.
+// compare compares all stored state with the reference model.
 func (m *machine) compare() {
 	m.Helper()
 	m.clock.advance(time.Millisecond) // later events must have later times
@@ -176,8 +176,9 @@ func (m *machine) compareTasks(x *execution) {
 	}
 }
 
-// comparePath compares the entries of the conversation with the model. The stored conversation may
-// have more entries at its end: results that the end of the execution has added for open tool calls.
+// comparePath compares the entries of the conversation with the reference model. The stored
+// conversation may have more entries at its end: results that the end of the execution has added for
+// open tool calls.
 func (m *machine) comparePath(x *execution, got *perdure.Execution) {
 	m.Helper()
 	if got.EntryCount != int64(len(x.entries)+x.closing) {

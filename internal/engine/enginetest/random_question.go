@@ -92,7 +92,7 @@ func (m *machine) answer(t *rapid.T) {
 	}
 }
 
-// compareQuestions compares the stored questions with the model.
+// compareQuestions compares the stored questions with the reference model.
 func (m *machine) compareQuestions(x *execution, got *perdure.Execution) {
 	m.Helper()
 	if got.OpenQuestions != x.openQuestions() {

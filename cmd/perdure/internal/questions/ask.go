@@ -153,8 +153,9 @@ func formOf(q *perdure.Question) *form {
 	return &f
 }
 
-// rank orders the fields of a form. The comparison adds the order of the names, at most 1, to the
-// difference of the ranks. Ranks are multiples of 10, so names decide only between equal ranks.
+// rank returns the place of a field in the order of a form's fields. Different ranks differ by at
+// least 10. The caller adds the result of strings.Compare, from -1 to 1, to the difference of two
+// ranks. The names therefore decide only between fields of equal rank.
 func (f *form) rank(name string) int {
 	if i := slices.Index(f.Required, name); i >= 0 {
 		return 10 * i

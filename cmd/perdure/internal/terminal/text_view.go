@@ -31,11 +31,10 @@ type TextView struct {
 	// waits for them. The view then does not show that they are asked.
 	AsksInPlace bool
 	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
-	// once for each signal in the log that stops a turn. nil means that this program never stops a
-	// turn.
+	// once for each such request in the log. nil means that this program never asks for that.
 	StoppedHere func() bool
-	// ShowSignals shows the signals that a react agent receives, except user messages. The signals
-	// that other agents receive are always shown.
+	// ShowSignals makes the view show the signals that a run of the react agent has received, except
+	// user messages. The signals of other runs are always shown.
 	ShowSignals   bool
 	agent         agentEvents
 	typedMessages int // number of messages that the user typed here and that are not in the log yet

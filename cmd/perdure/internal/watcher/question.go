@@ -20,8 +20,8 @@ func (w *Watcher) asks() bool {
 	return !a.JSON && !a.Quiet && terminal.IsTerminal(w.Stdin) && terminal.IsTerminal(w.Stdout)
 }
 
-// askInPlace shows the run's open questions to the person at the terminal, until the run continues.
-// It reports whether the run continues.
+// askInPlace asks the person at the terminal the run's open questions, one after another. It returns
+// true if the run no longer waits for a question, and false if no question is open or the input ends.
 func (w *Watcher) askInPlace(ctx context.Context) (bool, error) {
 	for {
 		if w.Session != nil {

@@ -30,8 +30,8 @@ func newStepFeed(conn *connection.Conn, x *perdure.Execution) *stepFeed {
 	return &stepFeed{conn: conn, id: x.ID, more: true, seq: x.MaxSeq}
 }
 
-// before returns the next step that was recorded before an event, or nil if there is none. The
-// parameters are the seq and the time of the event.
+// before returns the oldest step that it has not returned yet, if that step was recorded before an
+// event; otherwise nil. The parameters are the seq and the time of the event.
 func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*perdure.Task, error) {
 	if seq > f.seq && !f.more {
 		x, err := f.conn.Get(ctx, f.id)
@@ -53,7 +53,8 @@ func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*per
 	return first, nil
 }
 
-// next requests the page of the task list at the cursor, and adds the steps that were not read yet.
+// next requests the page of the task list at the cursor, and adds its steps to f.steps. It leaves out
+// those that it added when it read the same page before, because the last page may have grown.
 func (f *stepFeed) next(ctx context.Context) error {
 	p, err := f.conn.AllTasksPage(ctx, f.id, client.PageOptions{Cursor: f.cursor, Limit: 200})
 	if err != nil {
@@ -72,7 +73,7 @@ func (f *stepFeed) next(ctx context.Context) error {
 	return nil
 }
 
-// skip drops all steps that have been recorded so far.
+// skip drops all steps that have been recorded so far, so that they are not shown.
 func (f *stepFeed) skip(ctx context.Context) error {
 	for f.more {
 		if err := f.next(ctx); err != nil {

@@ -32,7 +32,8 @@ type Watcher struct {
 	Status perdure.Status // the run's status at which the watcher stopped following; "" to continue
 	Reason string         // why the run waits, if the status is WAITING
 
-	// Session is the chat with an input line for which this watcher works; nil if there is none.
+	// Session is the chat that uses this watcher, if that chat has an input line of its own; otherwise
+	// nil.
 	Session Session
 
 	id    uuid.UUID
@@ -85,7 +86,8 @@ func (w *Watcher) Started(x *perdure.Execution) {
 
 // FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
 // determines the exit code. If the server was part of another run's process, and that process ends,
-// FollowToEnd reconnects. In a chat, it prints the typed line that could not be sent.
+// FollowToEnd reconnects. In a chat without a terminal, it prints the line of standard input that
+// could not be sent.
 func (w *Watcher) FollowToEnd(ctx context.Context) error {
 	return w.ReportUnsent(ctx, w.followToEnd(ctx))
 }
