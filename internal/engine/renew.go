@@ -161,7 +161,7 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 
 // parkedState reports what the worker should do with the goroutine of a suspended execution. The
 // worker should discard the goroutine if the execution has ended or does not exist, or if another
-// claim has committed since the goroutine parked. Otherwise it should keep it.
+// claim has committed since the goroutine parked. Otherwise the worker should keep the goroutine.
 func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.ParkedExecution) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {

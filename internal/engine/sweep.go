@@ -67,8 +67,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
-// no such item. Items that are due already could not be handled in this round. The next round
-// handles them at its regular time, so nextOf ignores them, except timers.
+// no such item. An item that is due already could not be handled in this round. nextOf ignores it,
+// unless it is a timer, because the next round handles it at its regular time.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

@@ -274,7 +274,8 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	}
 	s.wantPrompt("user: a\nassistant: I ask.(gone)(ask)(ask)\ntool_result: there is no tool \"gone\"; the tools are: []\ntool_result: 8\ntool_result: 7\nuser: and?")
 
-	// If the same results are sent again, from the same response, a new execution is started.
+	// A second request that continues from the same response, with the same results, starts a new
+	// execution.
 	c := s.create(after(a.ID) + `"input":[` + one + `,` + two + `],` + tools).object()
 	if c.text() != "Both are 7." || s.executions() != 2 {
 		t.Errorf("got %s", c.raw)
