@@ -32,7 +32,7 @@ func marked(key string) perdure.NewQuestion {
 	}}
 }
 
-// ask asks a question of the keeper's execution, and returns its id.
+// ask lets the keeper's execution ask a question, and returns the question's id.
 func (k *keeper) ask(n perdure.NewQuestion) uuid.UUID {
 	k.Helper()
 	asked := k.withheldQuestion(n)

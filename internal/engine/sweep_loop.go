@@ -68,9 +68,9 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // expiring returns the creation time from which on questions may expire now; older questions stay
-// open. The parameter `back` is the time at which the server could last take answers again. Until
-// rules.ExpiryGrace after `back`, the result is `back`. Then it is zero, so that all questions may
-// expire.
+// open. The parameter `back` is the time at which the server began to take answers again: its
+// start, or the end of its last outage. Until rules.ExpiryGrace after `back`, the result is `back`.
+// Then it is zero, so that all questions may expire.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back

@@ -302,8 +302,8 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 }
 
 // first returns the id of the response to the input with which an execution was started. It reads
-// the id from the execution's first event, because after a repeated request the execution may
-// already have later responses.
+// the id from the execution's first event. The execution itself may already have a later response
+// if the request is a repeat.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)
 	if err != nil {
