@@ -166,8 +166,8 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 
 // TestTheGateOfALocalExecution checks that an approval permits one task whose input has the
 // approved hash. The worker, not the server, decides whether a rule permits a task. The server
-// refuses a task whose clearance (its statement why it may run) names neither an approval nor a
-// rule.
+// refuses a task whose clearance (the worker's statement why the task may run) names neither an
+// approval nor a rule.
 func TestTheGateOfALocalExecution(t *testing.T) {
 	b := newBench(t)
 	ask := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient}}

@@ -54,7 +54,8 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 	return reply, nil
 }
 
-// beat is a heartbeat that is being processed: its parts run concurrently.
+// beat is a heartbeat that is being processed. Its parts, such as the renewal of one lease, run
+// concurrently.
 type beat struct {
 	e     *Engine
 	group errgroup.Group
@@ -134,7 +135,8 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHea
 	return d.Value.(perdure.TaskHeartbeatReply), nil
 }
 
-// parkedAtOnce is the maximum number of goroutines whose executions one query compares.
+// parkedAtOnce is the maximum number of parked goroutines whose executions one query checks for
+// changes.
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the parked goroutines of a worker. One query finds the executions

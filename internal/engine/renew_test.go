@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// stubborn is a store in which the commands with some names fail for one execution. If the field
-// `err` is nil, these commands block instead.
+// stubborn is a store in which the commands with the names in the field `names` fail for one
+// execution. If the field `err` is nil, these commands block instead.
 type stubborn struct {
 	store.Store
 	names     []string

@@ -49,8 +49,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	errs := []error{
 		err,
 		e.Store.Tidy(ctx),
-		// These leases are ended even after an outage of the store: their workers were connected to
-		// this server after it.
+		// endLostLeases ends leases even directly after an outage of the store: the workers that
+		// held them were connected to this server after the outage.
 		e.endLostLeases(ctx, r.now),
 	}
 	e.keepers.Sweep(r.now.Add(-e.Lease))

@@ -90,7 +90,7 @@ func (e *Engine) untilLease(first perdure.Time) time.Duration {
 }
 
 // until returns the pause of the sweep loop before the next item is due, which is at the time
-// `next`. The pause is at least minRest and at most sweep.
+// `next`. The pause is at least the constant minRest and at most the constant `sweep`.
 func (e *Engine) until(next perdure.Time) time.Duration {
 	if next.IsZero() {
 		return sweep

@@ -48,7 +48,8 @@ type readers struct {
 const crowdedPause = 5 * time.Second
 
 // Admit counts a stream, socket or waiting poll that the client opens. The caller must call the
-// returned function at its end. Error: rate_limited, if the client's key has too many of them open.
+// returned function when the stream, socket or poll has ended. Error: rate_limited, if the client's
+// key has too many of them open.
 func (f *Front) Admit(c Caller, transport string) (leave func(), p *problem.Problem) {
 	f.readers.mu.Lock()
 	defer f.readers.mu.Unlock()

@@ -240,8 +240,9 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 }
 
 // goOn sends the input to the execution that waits at the end of the previous response. Errors:
-// execution_ended; conflict, also if the input has only compactions, or if the execution belongs to
-// a conversation, which only requests in that conversation may continue.
+// execution_ended; conflict, if the execution no longer waits there, if the input has only
+// compactions, or if the execution belongs to a conversation, which only requests in that
+// conversation may continue.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
 	if id := previous.request.Conversation; id != "" {
 		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)

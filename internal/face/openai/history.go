@@ -43,7 +43,7 @@ func newHistory(org string, r *request) history {
 // historyAfter returns the history at the end of a response, to which more items can be added.
 func historyAfter(end store.History) history { return history{History: end} }
 
-// add adds an item of the input. The caller must call endTurn before an item of the client.
+// add adds an item of the input. The caller must call endTurn before it adds an item of the client.
 func (h *history) add(i resolvedItem) {
 	if i.messages == nil || i.lost {
 		return // the item was withdrawn, or its content is unknown
