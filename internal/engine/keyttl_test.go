@@ -14,7 +14,7 @@ func (h *holder) checkpointed() {
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 }
 
-// alive advances the clock while the worker of the execution sends heartbeats.
+// alive advances the clock by d, and then sends a heartbeat of the execution's worker.
 func (h *holder) alive(d time.Duration) {
 	h.Helper()
 	h.clock.advance(d)

@@ -27,7 +27,8 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // TestAnUploadIsStoredPieceByPiece checks that the server stores an upload piece by piece. It never
 // reads more than one piece beyond the bytes that are stored, and no command contains more than one
-// piece. 1 MiB is stored with only 4 commands, because each command waits for the disk.
+// piece. A piece is large enough that 1 MiB takes only 4 commands. More commands would be slow,
+// because each one waits for the disk.
 func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

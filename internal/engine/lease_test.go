@@ -77,7 +77,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// Only workers inside the server process (embedded) lose their leases. Other workers keep them.
+	// ReturnEmbedded ends only the leases of workers inside the server process (embedded).
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 
@@ -96,9 +96,9 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// TestServerIsQuietAfterAnOutage checks that a server ends no lease for almost the duration of a
-// lease after its start, and after a stall of its loop. After that time, the server ends leases
-// that were not renewed.
+// TestServerIsQuietAfterAnOutage checks that a server ends no lease during the first 0.9 lease
+// durations after its start or after a stall of its loop. Later it ends leases that were not
+// renewed.
 func TestServerIsQuietAfterAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -137,8 +137,9 @@ func TestQueueLimitBoundsAnOrg(t *testing.T) {
 	})
 }
 
-// TestPriorityThenAge checks that tasks that wait for a concurrency key are claimed by priority,
-// then by age.
+// TestPriorityThenAge checks that tasks that wait for a concurrency key are claimed in the order of
+// their Priority numbers, the lowest first. Of tasks with the same number, the oldest is claimed
+// first.
 func TestPriorityThenAge(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -124,8 +124,8 @@ func TestLocalContentIsRefused(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{k.task([]byte("1"))} })
 	_, err := k.d.FinishTask(t.Context(), done(k.taskClaimed(), "1"))
 	k.wantCode(err, perdure.InvalidArgument)
-	// Contents with one hash have one length: a reference with a stored hash and another length is
-	// refused.
+	// Contents with the same hash have the same length. So a reference that has a stored hash but
+	// another length is refused.
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref([]byte("1"))} })
 	longer := perdure.ContentRef(k.id, []byte("1"))
 	longer.Length++

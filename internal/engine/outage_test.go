@@ -23,8 +23,8 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		b.e.Logger = slog.New(slog.DiscardHandler)
 		var full atomic.Bool
 		b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {
-			// These are the commands of the test that write. A command that writes nothing succeeds
-			// even on a full disk.
+			// While the disk is full, only these two commands of the test write. A command that
+			// writes nothing succeeds even then.
 			if full.Load() && (c.Name == "renew" || c.Name == "reap agents") {
 				return storetest.FailBefore
 			}

@@ -234,8 +234,8 @@ func TestADryRunChangesNothing(t *testing.T) {
 }
 
 // TestAPruneNeedsAWord checks that a prune is refused if neither a retention policy nor the request
-// sets a period, or if the request names a status that is not terminal. A prune of another org
-// deletes nothing.
+// sets a period, or if the request names a status that is not terminal. A prune of one org deletes
+// no execution of another org.
 func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)

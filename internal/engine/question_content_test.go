@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// putUnchecked asks a question of a LOCAL execution, without the checks that its worker makes.
+// putUnchecked lets the LOCAL execution ask a question, without the checks that a worker makes. It
+// returns the stored question.
 func (k *keeper) putUnchecked(n perdure.NewQuestion) *perdure.Question {
 	k.Helper()
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)

@@ -32,7 +32,7 @@ func marked(key string) perdure.NewQuestion {
 	}}
 }
 
-// ask asks a question of the keeper's execution, and returns its id.
+// ask lets the keeper's execution ask a question, and returns the question's id.
 func (k *keeper) ask(n perdure.NewQuestion) uuid.UUID {
 	k.Helper()
 	asked := k.withheldQuestion(n)
@@ -166,8 +166,8 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 
 // TestTheGateOfALocalExecution checks that an approval permits one task whose input has the
 // approved hash. The worker, not the server, decides whether a rule permits a task. The server
-// refuses a task whose clearance (its statement why it may run) names neither an approval nor a
-// rule.
+// refuses a task whose clearance (the worker's statement why the task may run) names neither an
+// approval nor a rule.
 func TestTheGateOfALocalExecution(t *testing.T) {
 	b := newBench(t)
 	ask := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient}}

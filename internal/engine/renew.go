@@ -54,7 +54,8 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 	return reply, nil
 }
 
-// beat is a heartbeat that is being processed: its parts run concurrently.
+// beat is a heartbeat that is being processed. Its parts, such as the renewal of one lease, run
+// concurrently.
 type beat struct {
 	e     *Engine
 	group errgroup.Group
@@ -134,7 +135,8 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHea
 	return d.Value.(perdure.TaskHeartbeatReply), nil
 }
 
-// parkedAtOnce is the maximum number of goroutines whose executions one query compares.
+// parkedAtOnce is the maximum number of parked goroutines whose executions one query checks for
+// changes.
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the parked goroutines of a worker. One query finds the executions
@@ -161,7 +163,7 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 
 // parkedState reports what the worker should do with the goroutine of a suspended execution. The
 // worker should discard the goroutine if the execution has ended or does not exist, or if another
-// claim has committed since the goroutine parked. Otherwise it should keep it.
+// claim has committed since the goroutine parked. Otherwise the worker should keep the goroutine.
 func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.ParkedExecution) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {

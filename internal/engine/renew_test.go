@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// stubborn is a store in which the commands with some names fail for one execution. If the field
-// `err` is nil, these commands block instead.
+// stubborn is a store in which the commands with the names in the field `names` fail for one
+// execution. If the field `err` is nil, these commands block instead.
 type stubborn struct {
 	store.Store
 	names     []string
@@ -108,9 +108,9 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
-// TestNothingNewIsBelievedOfWhatCannotBeRead checks heartbeats while the store cannot be read. The
-// server then does not record another worker as the one that has parked a goroutine, because the
-// execution may belong to another org.
+// TestNothingNewIsBelievedOfWhatCannotBeRead checks a goroutine that one worker has parked. While
+// the store cannot be read, a heartbeat of another worker reports the same goroutine as its own.
+// The server ignores that, because the execution may belong to another org.
 func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
 	parked, running := b.started(), b.started()

@@ -66,8 +66,9 @@ func TestCommitsReturnTheNumberOfRecords(t *testing.T) {
 	records(0, func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline([]byte(`1`))} })
 }
 
-// TestRepeatedFinishTellsWhatIsLeftOfTheLease checks that the reply to a repeated end of a task
-// contains the claim with the remaining time of its lease.
+// TestRepeatedFinishTellsWhatIsLeftOfTheLease checks a task whose end wakes its execution and
+// claims it for the worker. If the worker repeats the end, the reply contains the same claim, with
+// the time that is left of the lease.
 func TestRepeatedFinishTellsWhatIsLeftOfTheLease(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

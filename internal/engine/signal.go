@@ -30,8 +30,9 @@ type SignalRequest struct {
 	Head string
 	// Response is set if a client of the Responses API requested a response.
 	Response *rules.ResponseRequest
-	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
-	// hash of the whole request. Starts and signals of an org share one set of keys.
+	// IdempotencyKey, if set, identifies the request for 24 hours. RequestHash is the hash of the
+	// whole request: another request with the same key is refused. Starts and signals of an org
+	// share one set of keys.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation in which the signal begins the next response.

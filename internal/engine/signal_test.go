@@ -77,7 +77,7 @@ func TestSignalSurvivesACrash(t *testing.T) {
 }
 
 // TestCompleteWaitsForPendingSignals checks a commit that completes the execution unless a signal
-// with one of some names is pending (Outcome.Unless). If there is such a signal, the execution does
+// with one of the names in Outcome.Unless is pending. If there is such a signal, the execution does
 // not end, and the reply contains the signal.
 func TestCompleteWaitsForPendingSignals(t *testing.T) {
 	b := newBench(t)

@@ -49,9 +49,9 @@ type StartRequest struct {
 	Approvals perdure.ApprovalPolicy
 	// Response is set if a client of the Responses API requested a response.
 	Response *rules.ResponseRequest
-	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
-	// hash of the whole request. A repeat of the request returns the execution that the first one
-	// created.
+	// IdempotencyKey, if set, identifies the request for 24 hours. RequestHash is the hash of the
+	// whole request: another request with the same key is refused. A repeat of the request returns
+	// the execution that the first one created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation in which the start begins the next response.

@@ -88,7 +88,7 @@ func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 
 // TestStartsAreCheckedByWhatAnotherServerRegistered checks that a start uses the newest
 // registration of its kind, even if a worker made the registration on another server a moment ago.
-// The kind is new, or was used before.
+// The cases are a new kind, and a kind that an earlier start has used.
 func TestStartsAreCheckedByWhatAnotherServerRegistered(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		other := New(Config{Store: p.s, Lease: testLease}).Dispatch(org, false)

@@ -184,8 +184,8 @@ func (s source) whole(block int64, t perdure.EventType, text string) perdure.Fra
 	return f
 }
 
-// again contains ways in which an attempt ends and its task runs again. fails contains ways in
-// which the task fails.
+// again has functions that end an attempt so that its task runs again. The map `fails` has
+// functions that end the task itself, by a cancel or a failure.
 var (
 	again = map[string]func(*holder, source){
 		"retried": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },

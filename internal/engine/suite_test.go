@@ -10,13 +10,14 @@ import (
 
 // The tests of this file run on every kind of store.
 
-// TestRandomCommandsFollowTheRules compares the engine with a model of the rules. Several workers
-// and clients send random commands, and the clock jumps.
+// TestRandomCommandsFollowTheRules compares the engine with a simple second implementation of its
+// rules in package enginetest. Several workers and clients send random commands, and the clock
+// jumps.
 func TestRandomCommandsFollowTheRules(t *testing.T) { opentest.Each(t, enginetest.Random) }
 
-// TestLocalQuestionsFollowTheRules compares the questions of a LOCAL execution with a model of the
-// rules. The commands are random, and the worker that has the contents of the questions connects
-// and disconnects.
+// TestLocalQuestionsFollowTheRules compares the questions of a LOCAL execution with a simple second
+// implementation of the rules in package enginetest. The commands are random, and the worker that
+// has the contents of the questions connects and disconnects.
 func TestLocalQuestionsFollowTheRules(t *testing.T) {
 	opentest.Each(t, enginetest.RandomLocalQuestions)
 }

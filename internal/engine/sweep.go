@@ -49,8 +49,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	errs := []error{
 		err,
 		e.Store.Tidy(ctx),
-		// These leases are ended even after an outage of the store: their workers were connected to
-		// this server after it.
+		// endLostLeases ends leases even directly after an outage of the store: the workers that
+		// held them were connected to this server after the outage.
 		e.endLostLeases(ctx, r.now),
 	}
 	e.keepers.Sweep(r.now.Add(-e.Lease))
@@ -67,8 +67,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
-// no such item. Items that are due already could not be handled in this round. The next round
-// handles them at its regular time, so nextOf ignores them, except timers.
+// no such item. An item that is due already could not be handled in this round. nextOf ignores it,
+// unless it is a timer, because the next round handles it at its regular time.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

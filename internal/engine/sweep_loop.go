@@ -68,9 +68,9 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // expiring returns the creation time from which on questions may expire now; older questions stay
-// open. The parameter `back` is the time at which the server could last take answers again. Until
-// rules.ExpiryGrace after `back`, the result is `back`. Then it is zero, so that all questions may
-// expire.
+// open. The parameter `back` is the time at which the server began to take answers again: its
+// start, or the end of its last outage. Until rules.ExpiryGrace after `back`, the result is `back`.
+// Then it is zero, so that all questions may expire.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back
@@ -90,7 +90,7 @@ func (e *Engine) untilLease(first perdure.Time) time.Duration {
 }
 
 // until returns the pause of the sweep loop before the next item is due, which is at the time
-// `next`. The pause is at least minRest and at most sweep.
+// `next`. The pause is at least the constant minRest and at most the constant `sweep`.
 func (e *Engine) until(next perdure.Time) time.Duration {
 	if next.IsZero() {
 		return sweep

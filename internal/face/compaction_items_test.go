@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// TestCompactionsAreNoItems checks that a compaction appears neither as an item of a response nor
-// as an item of a conversation.
+// TestCompactionsAreNoItems checks a response that was created without the parameter
+// context_management. A compaction during this response is neither an item of the response nor an
+// item of its conversation.
 func TestCompactionsAreNoItems(t *testing.T) {
 	h := open(t)
 	var conversation struct{ ID string }

@@ -169,8 +169,8 @@ func converse(r *run, from, n int) (entries []perdure.Entry) {
 }
 
 // TestContextIsWhatTheModelSees checks the context of a conversation. Before a compaction, it has
-// all entries. After a compaction, it has the pinned entries, the summary, the entries that the
-// compaction keeps, and the later entries.
+// all entries. After a compaction, it has the earlier entries that the compaction names as Pinned,
+// the summary, the entries from KeepFrom to the compaction, and the later entries.
 func TestContextIsWhatTheModelSees(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -231,8 +231,8 @@ func TestContextComesInPages(t *testing.T) {
 	}
 }
 
-// TestContextLeavesOutLargeContents checks that the context shows large contents in the same way as
-// the list of entries.
+// TestContextLeavesOutLargeContents checks that the context leaves out large contents, as the list
+// of entries does.
 func TestContextLeavesOutLargeContents(t *testing.T) {
 	h := open(t)
 	r := h.begin()

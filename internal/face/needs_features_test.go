@@ -9,8 +9,8 @@ import (
 )
 
 // TestExecutionsSayWhatTheyNeed checks the features that a worker must support for an execution. An
-// execution has none before its first compaction. Afterwards, the execution and the list of
-// executions name those that a compacted execution needs.
+// execution needs none before its first compaction. Afterwards, the response for the execution and
+// the list of executions name the features that compactions need.
 func TestExecutionsSayWhatTheyNeed(t *testing.T) {
 	h := open(t)
 	r := h.begin()

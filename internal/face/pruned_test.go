@@ -98,8 +98,8 @@ func (h *testServer) firstReset(id uuid.UUID) client.Reset {
 }
 
 // TestFilteredStreamOfAPrunedLogKeepsItsNumbers checks a filtered stream of a log that was pruned
-// except for the last event. Wherever the stream starts, prevSeq of that event says that all events
-// before it were left out.
+// except for the last event. Wherever the stream starts, the member prevSeq of that event says that
+// all events before it were left out.
 func TestFilteredStreamOfAPrunedLogKeepsItsNumbers(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/stream?types=agent.created,agent.completed,entry.appended", "/stream?types=agent.completed", "/stream/consolidated?types=agent.completed,task.completed", "/stream?render=html"} {

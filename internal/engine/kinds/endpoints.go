@@ -12,8 +12,8 @@ import (
 const (
 	// maxNamedEndpoints is the maximum number of model endpoints that an error message names.
 	maxNamedEndpoints = 20
-	// AnyQueue is used in place of a queue's name if the queue is not known, as in a definition:
-	// the work may run on every queue.
+	// AnyQueue stands for a queue that is not known yet: an execution of a definition may run on
+	// any queue.
 	AnyQueue = ""
 )
 

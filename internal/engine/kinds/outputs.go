@@ -119,8 +119,8 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 }
 
 // FitOutput prepares the check of an execution's output. The last element of the parameter `all` is
-// the output of the commit. If the commit completes the execution, FitOutput sets that element's
-// function that compares the output with the output schemas of the execution's kind.
+// the output of the commit. If the commit completes the execution, FitOutput sets the Fit function
+// of that element, which compares the output with the output schemas of the execution's kind.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {
@@ -131,8 +131,8 @@ func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all
 	return err
 }
 
-// FitResult sets, in the parameter `result`, the function that compares the result of a task with
-// the output schemas of the task's kind.
+// FitResult sets result.Fit to the function that compares the result of a task with the output
+// schemas of the task's kind.
 func (k *Kinds) FitResult(ctx context.Context, org string, f perdure.TaskFinish, result *uploads.Content) (err error) {
 	if f.Error != nil || f.Result.Size() == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CheckTurns checks that an execution is of a kind that has turns (model calls with their tools).
-// CheckTurns accepts an execution that does not exist, because the command that stores the
+// CheckTurns refuses an interrupt of an execution whose kind has no turns (model calls with their
+// tools). It accepts an execution that does not exist, because the command that stores the
 // interrupt then reports the error. Error: invalid_argument.
 func (k *Kinds) CheckTurns(ctx context.Context, org string, execution uuid.UUID) error {
 	kind, err := k.of(ctx, org, execution)

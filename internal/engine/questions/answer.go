@@ -27,8 +27,8 @@ type AnswerRequest struct {
 	// Remember, if set, also creates a grant, which answers later questions of the execution
 	// automatically.
 	Remember *perdure.Remember
-	// DetailsSHA256 is the Question.DetailsSHA256 that the voter has read. It is required for
-	// VerdictApprove.
+	// DetailsSHA256 is the hash of the details that the voter has read, as in
+	// Question.DetailsSHA256. It is required for VerdictApprove.
 	DetailsSHA256 *perdure.Hash
 	// Role is the role of the voter.
 	Role perdure.KeyRole

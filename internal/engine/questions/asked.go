@@ -46,8 +46,8 @@ func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byt
 	return s.kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
 }
 
-// inlineAnswers is the maximum number of bytes of the answers, with the details that voters have
-// changed, that a claim or a reply contains.
+// inlineAnswers is the maximum total size in bytes of the answers in a claim or a reply. The size
+// of an answer includes the details that its voter has changed.
 const inlineAnswers = 1 << 20
 
 // ForWorker returns questions of an execution in the form in which its worker gets them: without

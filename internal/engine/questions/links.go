@@ -33,9 +33,9 @@ func (s *Questions) CreateLink(ctx context.Context, org string, r LinkRequest) (
 	return s.createLink(ctx, org, r, &actor)
 }
 
-// WebhookLink creates a link for a delivery to a webhook, and returns the link's token. The webhook
-// is bound to the API key that answers with the link. The token is "" if the key may not answer the
-// question now. Errors: those of the store.
+// WebhookLink creates a link for a delivery to a webhook, and returns the link's token. The
+// parameter `key` is the API key of the webhook; answers through the link are votes of this key.
+// The token is "" if the key may not answer the question now. Errors: those of the store.
 func (s *Questions) WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error) {
 	_, token, err := s.createLink(ctx, org, LinkRequest{Question: question, Key: key, Life: perdure.MaxLinkLife}, nil)
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.Internal) {

@@ -19,8 +19,8 @@ const (
 	prunePage = 100
 	// freePages is the maximum number of unused pages that one command returns to the file system.
 	freePages = 128
-	// spareBytes is the size of the unused pages that the database file keeps when nothing was
-	// pruned.
+	// spareBytes is how many bytes of unused pages a sweep leaves in the database file if it has
+	// pruned nothing. A sweep that has pruned something leaves none.
 	spareBytes = 64 << 20
 )
 

@@ -38,8 +38,8 @@ func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.
 	return ended, err
 }
 
-// ReturnDeliveries makes the deliveries due that an earlier server process had reserved when it
-// stopped. No other server may use the store during the call.
+// ReturnDeliveries makes deliveries due again that were still reserved when an earlier server
+// process stopped. No other server may use the store during the call.
 func (t *Tenants) ReturnDeliveries(ctx context.Context) error {
 	_, err := t.one(ctx, store.Command{
 		Name: "return deliveries", Lane: store.LaneSweeps, Frees: true,

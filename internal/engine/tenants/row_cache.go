@@ -21,7 +21,7 @@ type cachedRow[T any] struct {
 }
 
 // get returns the row of a key, or nil if the store has no such row. The result `ok` is false if
-// the cache does not know.
+// the cache has no valid entry for the key, so that the store must be read.
 func (c *rowCache[K, T]) get(key K, now time.Time) (row *T, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,8 +23,8 @@ type secretCache struct {
 	value []byte
 }
 
-// SealingSecret returns the secret of the installation. It encrypts data that clients store for the
-// server. The first call creates it, and all servers of a store get the same one.
+// SealingSecret returns the secret of the installation, which encrypts data that clients store for
+// the server. The first call creates the secret, and all servers of a store get the same one.
 func (t *Tenants) SealingSecret(ctx context.Context) ([]byte, error) {
 	t.secret.mu.Lock()
 	known := t.secret.value

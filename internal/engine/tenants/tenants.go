@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Store is the part of a store that Tenants use.
+// Store is the part of a store that [Tenants] uses.
 type Store interface {
 	store.TenantReader
 	QueuePauses(ctx context.Context, org string) ([]*perdure.QueuePause, error)

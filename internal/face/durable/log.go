@@ -88,8 +88,8 @@ func (d *executionLog) Check(ctx context.Context, at int64) (uint64, error) {
 }
 
 // checkOf returns a number that identifies the record before the cursor, in one history of the
-// store: after a restore from a backup, the number at the same position is another. It is derived
-// from the epoch and the nonce.
+// store. After a restore from a backup, the record at the same position has another number. The
+// number is derived from the epoch and the nonce.
 func checkOf(c perdure.Cursor) uint64 { return max(perdure.EpochOf(c.Epoch, uint64(c.Nonce)), 1) }
 
 func (d *executionLog) page(ctx context.Context, p eventlog.Page) (durablestream.Page, error) {

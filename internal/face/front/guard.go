@@ -111,8 +111,8 @@ type Route struct {
 	Access Access
 	// Upload turns off the size limit of the request body. The handler reads the body in pieces.
 	Upload bool
-	// AnyType keeps the content type of a request body. Otherwise the front changes the types that
-	// tools send by default to JSON.
+	// AnyType keeps the content type of a request body. Otherwise the front sets the content type
+	// to JSON if it is one that tools such as curl send by default.
 	AnyType bool
 	// Compress allows the front to compress responses to GET. It must be false if responses contain
 	// secrets: the compressed size can reveal a secret that is compressed together with text of an

@@ -14,8 +14,8 @@ import (
 // compressFrom is the size in bytes of the smallest response that is compressed.
 const compressFrom = 1 << 10
 
-// zipSuffix is the end of the ETag of a compressed response. Its ETag must differ from that of the
-// uncompressed response, which has other bytes.
+// zipSuffix is the end of the ETag of a compressed response. A compressed and an uncompressed
+// response have different bytes, so their ETags must differ.
 const zipSuffix = `-gzip"`
 
 // zipPiece is the number of compressed bytes that are written at once. A smaller response is

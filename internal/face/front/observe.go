@@ -54,7 +54,8 @@ func (f *Front) routeOf(r *http.Request) string {
 }
 
 // Delivered reports the age of a log item that is being written to a reader. Of items that are
-// written together, the caller reports only the last one.
+// written together, it reports only the last one. It reports no item to a reader that still reads
+// older events.
 func (f *Front) Delivered(transport string, i eventlog.Item) {
 	if i.Live && !i.More && !i.At.IsZero() {
 		f.Observer.Delivered(transport, max(0, f.Engine.Store.Now().Sub(i.At.Time)))

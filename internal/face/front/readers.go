@@ -43,12 +43,13 @@ type readers struct {
 	open map[perdure.Hash]int
 }
 
-// crowdedPause is the Retry-After for a key that has too many open readers. The time is arbitrary:
-// the server cannot know when a reader will leave.
+// crowdedPause is the Retry-After for a key that has too many open streams, sockets and polls. The
+// time is arbitrary: the server cannot know when a client will close one of them.
 const crowdedPause = 5 * time.Second
 
-// Admit counts a reader that the client opens. The returned function ends the count. Error:
-// rate_limited, if the client's key has too many open readers.
+// Admit counts a stream, socket or waiting poll that the client opens. The caller must call the
+// returned function when the stream, socket or poll has ended. Error: rate_limited, if the client's
+// key has too many of them open.
 func (f *Front) Admit(c Caller, transport string) (leave func(), p *problem.Problem) {
 	f.readers.mu.Lock()
 	defer f.readers.mu.Unlock()

@@ -20,8 +20,8 @@ const (
 	SessionHeader = "Perdure-Session"
 	// SocketProtocol is the WebSocket subprotocol that the server selects. A browser cannot add
 	// headers to a WebSocket request, so a page sends its half of the session as a second
-	// subprotocol, which begins with sessionProtocol. The server selects only the first one, so
-	// that the response does not contain the secret.
+	// subprotocol, which begins with sessionProtocol. The server selects SocketProtocol and not the
+	// second one, so that the response does not contain the secret.
 	SocketProtocol  = "perdure"
 	sessionProtocol = "perdure.session."
 )

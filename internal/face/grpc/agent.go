@@ -186,7 +186,7 @@ func (s *agentService) GetQuestions(m *perdurev1.GetQuestionsRequest, out perdur
 	return nil
 }
 
-// GetStreamedText returns the text that a task had streamed by its end.
+// GetStreamedText returns the text that the newest attempt of an ended task has streamed.
 func (s *agentService) GetStreamedText(ctx context.Context, m *perdurev1.GetStreamedTextRequest) (*perdurev1.GetStreamedTextResponse, error) {
 	execution, task, err := pbconv.StreamedTextRequestFromProto(m)
 	if err != nil {

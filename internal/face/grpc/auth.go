@@ -172,8 +172,8 @@ func bearerOf(ctx context.Context) (string, error) {
 	return "", perdure.Errorf(perdure.Unauthenticated, `the call has no key; send the metadata "authorization: Bearer KEY"`)
 }
 
-// OrgMetadata is the metadata key for the name of an org. A worker of the operator names with it
-// the org that it works for.
+// OrgMetadata is the metadata key for the name of an org. A worker that uses the token of the data
+// directory sends the org that it works for.
 const OrgMetadata = "perdure-org"
 
 // OrgOf returns the org in the metadata of a call; "" if the call names none.

@@ -49,8 +49,8 @@ type entrySender struct {
 	bytes   int // size of the entries in held
 }
 
-// add sends an entry, or adds it to the batch. If the function `follow` is not nil, it sends the
-// entry's content after the message with the entry.
+// add sends an entry, or adds it to the batch. The function `follow` sends the entry's content; add
+// calls it after the message with the entry was sent. It is nil if the entry contains its content.
 func (s *entrySender) add(e *perdurev1.Entry, follow func() error) error {
 	if !s.batches {
 		err := s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Entry{Entry: e}})

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// traced returns server options with an interceptor for tracing. It begins a span for each call
-// that has a traceparent, as a child of that span. Polls and heartbeats belong to no execution, so
-// they have none.
+// traced returns server options with an interceptor for tracing. For each call that has a
+// traceparent, the interceptor begins a span as a child of the span that the traceparent names.
+// Polls and heartbeats have no traceparent, because they belong to no execution.
 func traced(provider trace.TracerProvider) []grpc.ServerOption {
 	if provider == nil {
 		return nil

@@ -168,7 +168,8 @@ func (a *API) continueAfter(ctx context.Context, org string, req *request) (*con
 	return c, err
 }
 
-// findAsking returns the response whose approval requests are answered, in its current state.
+// findAsking returns the response with the approval requests that the client answers, in its
+// current state.
 func (a *API) findAsking(ctx context.Context, org, id string) (*found, error) {
 	f, err := a.find(ctx, org, id, false)
 	if err == nil {

@@ -227,8 +227,7 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 }
 
 // TestStreamsOfWhatNobodyAnswersEnd checks an agent that produces no output for its input and for
-// messages. The streams of their responses still end, and the responses are completed without
-// output.
+// messages. The streams of the responses still end, and the responses are completed without output.
 func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 	s := newStage(t)
 	x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{Kind: "deaf", Input: json.RawMessage("{}")})
@@ -274,7 +273,8 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	}
 	s.wantPrompt("user: a\nassistant: I ask.(gone)(ask)(ask)\ntool_result: there is no tool \"gone\"; the tools are: []\ntool_result: 8\ntool_result: 7\nuser: and?")
 
-	// If the same results are sent again, from the same response, a new execution is started.
+	// A second request that continues from the same response, with the same results, starts a new
+	// execution.
 	c := s.create(after(a.ID) + `"input":[` + one + `,` + two + `],` + tools).object()
 	if c.text() != "Both are 7." || s.executions() != 2 {
 		t.Errorf("got %s", c.raw)
@@ -389,8 +389,8 @@ func TestInputItemsBecomeMessages(t *testing.T) {
 }
 
 // TestGivenResultsNameTheirTools checks that the stored result of a client's tool contains the
-// tool's name. The cases are a call of the model, a call in a branch, and a call in the input with
-// the result.
+// tool's name. The cases are a call of the model, a call in a branch, and a call that the client
+// sends together with the result.
 func TestGivenResultsNameTheirTools(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()

@@ -118,7 +118,7 @@ func TestACompactedConversationGoesOn(t *testing.T) {
 	if whole, again := shown.summary(t); again != encrypted {
 		t.Errorf("the item is shown as %s", whole)
 	}
-	// A create request continues from that response.
+	// A create request continues from the response whose input had the summary.
 	s.create(after(o.ID) + `"input":"And now?"`).object()
 	s.wantPrompt("system: Be kind.\nuser: I am Ada.\nuser: [summary]Ada greeted me.\nuser: Who am I?\nassistant: Ada.\nuser: And now?")
 	// A create request can refer to the compaction by its id.

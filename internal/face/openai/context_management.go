@@ -58,8 +58,8 @@ func (f *fold) showsCompaction(i eventlog.Item) bool {
 }
 
 // compacted adds a compaction to the output if it summarises the whole conversation before it. A
-// compaction of a part is not shown. The agent makes one if the whole conversation is too large for
-// the model that writes the summary.
+// compaction of a part is not shown. The agent compacts only a part if the whole conversation is
+// too large for the model that writes the summary.
 func (f *fold) compacted(ctx context.Context, e *perdure.Entry) (err error) {
 	if e.ContentBytes != 0 {
 		if e, err = f.entry(ctx, e.ID); err != nil {

@@ -151,9 +151,9 @@ func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotStoredIsPartOfItsConversation checks a response of a conversation that was created
-// with "store": false, or was deleted. It is not found by its id. But its items stay in the
-// conversation, and requests can refer to them until the conversation is deleted.
+// TestWhatIsNotStoredIsPartOfItsConversation checks a response that was created in a conversation
+// with "store": false, or was deleted. The response is not found by its id. But its items stay in
+// the conversation, and requests can refer to them until the conversation is deleted.
 func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)

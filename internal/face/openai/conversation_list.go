@@ -169,8 +169,8 @@ const (
 	responsesStep = 10
 )
 
-// responses yields the items of an execution's responses. Like yield, it returns false if the
-// iteration must stop.
+// responses yields the items of an execution's responses. Like the function `yield`, it returns
+// false if the iteration must stop.
 func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.ResponseQuery, yield func([]Item, error) bool) bool {
 	for q.Limit = responsesStep; ; {
 		rows, err := l.stored().ResponsesOf(ctx, execution, q)

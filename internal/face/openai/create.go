@@ -240,8 +240,9 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 }
 
 // goOn sends the input to the execution that waits at the end of the previous response. Errors:
-// execution_ended; conflict, also if the input has only compactions, or if the execution belongs to
-// a conversation, which only requests in that conversation may continue.
+// execution_ended; conflict, if the execution no longer waits there, if the input has only
+// compactions, or if the execution belongs to a conversation, which only requests in that
+// conversation may continue.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
 	if id := previous.request.Conversation; id != "" {
 		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
@@ -302,8 +303,8 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 }
 
 // first returns the id of the response to the input with which an execution was started. It reads
-// the id from the execution's first event, because after a repeated request the execution may
-// already have later responses.
+// the id from the execution's first event. The execution itself may already have a later response
+// if the request is a repeat.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 )
 
 // history is a hash of a conversation as its client knows it, computed turn by turn. With it, the
-// server finds the execution of a client that sends its whole conversation. What not every client
-// keeps is not hashed: reasoning, item ids, and the division of text into items. There are two
-// hashes, with and without the calls of tools that workers have run, because some clients drop
-// these calls.
+// server finds the execution of a client that sends its whole conversation. The hash leaves out
+// what some clients do not store: reasoning, item ids, and the division of text into items. There
+// are two hashes, with and without the calls of tools that workers have run, because some clients
+// drop these calls.
 type history struct {
 	store.History
 	turn turn
@@ -43,7 +43,7 @@ func newHistory(org string, r *request) history {
 // historyAfter returns the history at the end of a response, to which more items can be added.
 func historyAfter(end store.History) history { return history{History: end} }
 
-// add adds an item of the input. The caller must call endTurn before an item of the client.
+// add adds an item of the input. The caller must call endTurn before it adds an item of the client.
 func (h *history) add(i resolvedItem) {
 	if i.messages == nil || i.lost {
 		return // the item was withdrawn, or its content is unknown

@@ -226,7 +226,8 @@ func missing(param string) *Error {
 }
 
 // answering moves the results of the open calls to the beginning of an input. It checks that each
-// call has a result, and that each result belongs to a call.
+// open call and each call in the input has a result, and that each result belongs to one of these
+// calls.
 func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMessage, error) {
 	var first, rest []perdure.InputMessage
 	waiting, own := map[string]bool{}, map[string]bool{}

@@ -8,9 +8,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// withoutMCP replaces two kinds of items that the schema of Open Responses does not have by
-// function calls: calls of tools that workers run, and approval requests. It checks the replaced
-// items against the types of the official Go client.
+// withoutMCP replaces calls of tools that workers run, and approval requests, by function calls,
+// because the schema of Open Responses does not have these two kinds of items. It checks the
+// replaced items against the types of the official Go client.
 func withoutMCP(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {

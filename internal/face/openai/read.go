@@ -215,8 +215,8 @@ func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// wait follows the response until it ends or the agent waits for the answer to a question. The
-// client can answer the question only after the reply to this request.
+// wait follows the response until it ends. It also returns when the agent waits for the answer to a
+// question, because the client can answer only after it has the reply to this request.
 func (a *API) wait(ctx context.Context, f *fold) error {
 	for _, err := range a.follow(ctx, f) {
 		if err != nil || f.asks {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// partBlock is the type of a placeholder part for a decrypted block, until restored replaces it by
-// the parts of the block.
+// partBlock is the type of a placeholder part for a decrypted block. The function `restored`
+// replaces the placeholder by the parts of the block.
 const partBlock perdure.PartType = "block"
 
 // opener decrypts the reasoning blocks and summaries in the input of one request.

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// maxPrefixes is the maximum number of prefixes of an input for which recognise searches, the
-	// longest first.
+	// maxPrefixes is the maximum number of prefixes of an input that the method `recognise` looks
+	// for, the longest first.
 	maxPrefixes = 64
-	// maxAlike is the maximum number of executions with the same conversation that recognise tries
-	// to continue.
+	// maxAlike is the maximum number of executions with the same conversation that the method
+	// `recognise` tries to continue.
 	maxAlike = 4
 )
 

@@ -51,8 +51,8 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 
 var responseID = regexp.MustCompile(`resp_[A-Za-z0-9]+`)
 
-// TestReaderOverTheLimitIsRefused checks that a request of a key with too many open readers gets an
-// error, and starts no execution.
+// TestReaderOverTheLimitIsRefused checks requests that Config.Read refuses because the key has too
+// many open streams. The client gets an error, and no execution is started.
 func TestReaderOverTheLimitIsRefused(t *testing.T) {
 	s := newStageWith(t, func(c *openai.Config) {
 		c.Read = func(*http.Request) (func(), *openai.Error) {

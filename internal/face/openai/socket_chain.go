@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// chain is the newest response on a WebSocket that is not stored ("store": false). Only create
-// requests on the same WebSocket can continue from it.
+// chain is the newest of the responses that were created over one WebSocket and are not stored
+// ("store": false). Only create requests over the same WebSocket can continue from it.
 type chain struct {
 	id string
 	// The fields below are set only if the response is a warm-up (see the method `warm`), which has

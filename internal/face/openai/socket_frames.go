@@ -96,8 +96,8 @@ func (k *socket) send(ctx context.Context, whole []byte) error {
 	return nil
 }
 
-// overTime is the time that a client has to read the rest of a message after the end of the socket,
-// and then the close frame with the reason.
+// overTime is the time that a client has to read the rest of a message when the server ends the
+// socket. The server can send the close frame with the reason only after the whole message.
 const overTime = time.Second
 
 // write writes a message in pieces. It disconnects a client that does not read a piece within the

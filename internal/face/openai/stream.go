@@ -28,8 +28,8 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 	}
 }
 
-// read counts the request as an open reader of a response. The function `leave` must be called at
-// the end of the read.
+// read counts a request that streams a response or waits for its end. The caller must call the
+// function `leave` when the request ends.
 func (a *API) read(r *http.Request) (leave func(), err error) {
 	if a.Read == nil {
 		return func() {}, nil

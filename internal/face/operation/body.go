@@ -31,8 +31,8 @@ func unmarshal(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// refusedText is a field error of unmarshal as an error whose text is its encoded form, because
-// huma passes on only the text of an error.
+// refusedText is a field error that unmarshal returns. The text of the error contains the name of
+// the field and the message, because huma passes on only the text of an error.
 type refusedText perdure.FieldError
 
 func (r refusedText) Error() string { return refusedMark + r.Location + "\n" + r.Message }

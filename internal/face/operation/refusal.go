@@ -47,8 +47,8 @@ func problemOf(status int, message string, errs []error) *problem.Problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
-// fieldOf converts huma's detail of a wrong field to a field error. It removes the first part of
-// huma's name of the field, which is a part of the request such as "body".
+// fieldOf converts huma's detail of a wrong field to a field error. huma's name of a field begins
+// with the place of the field in the request, such as "body". fieldOf removes this beginning.
 func fieldOf(err error) perdure.FieldError {
 	var detail *huma.ErrorDetail
 	if !errors.As(err, &detail) {

@@ -54,8 +54,9 @@ func (h *testServer) start(prompt string) asker {
 	return asker{h.Claim(), h}
 }
 
-// ask asks a question with details, of the kind "plan", which only the agent knows. The functions
-// in the parameter `change` can change the question before.
+// ask lets the run ask a question with details. The question has the kind "plan", which the server
+// does not define. The functions in the parameter `change` can change the question before it is
+// asked.
 func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	a.h.T.Helper()
 	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"plan": "` + key + `"}`)}

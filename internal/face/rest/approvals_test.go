@@ -50,9 +50,9 @@ func TestThePolicyOfAStart(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfAnotherKind checks the start of an execution of another agent than react with an
-// approval policy. Invalid policies are refused. The input of the execution stays unchanged. A
-// LOCAL execution with a policy, from its start or its definition, needs a worker with the feature
+// TestThePolicyOfAnotherKind checks starts of an agent other than the react agent, with an approval
+// policy. Invalid policies are refused. The input of the execution stays unchanged. A LOCAL
+// execution with a policy, from its start or its definition, needs a worker with the feature
 // questions/local.
 func TestThePolicyOfAnotherKind(t *testing.T) {
 	h := facetest.Open(t)
