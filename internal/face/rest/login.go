@@ -19,8 +19,8 @@ type loginInput struct {
 	}
 }
 
-// loginReply is the body of the response to a sign-in. It describes the key, and contains one of
-// the two secrets of the session: the page sends it in a header. The other secret is in the cookie.
+// loginReply is the body of the response to a sign-in. It describes the key, and contains the secret
+// that the web page sends in a header. The session has a second secret, which is in the cookie.
 type loginReply struct {
 	Org       string          `json:"org"`
 	Role      perdure.KeyRole `json:"role"`
