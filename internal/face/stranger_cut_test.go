@@ -170,8 +170,8 @@ func TestAStrangerReadsAPrunedLog(t *testing.T) {
 }
 
 // TestAStrangerComesBackToAPrunedLog checks a client that reconnects to a log that was pruned in
-// the meantime. At the end it has the remaining part of the log; if it got no reset, it has the
-// whole log.
+// the meantime. A client that then gets a reset has the remaining part of the log at the end. A
+// client that gets none has the whole log.
 func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -207,7 +207,7 @@ func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 
 // TestAStrangerComesBackToARestoredLog checks a client that reconnects by cursor after the store
 // was restored from a backup. At the end it has the restored log. A client that had read the whole
-// log before the restore keeps its copy.
+// log before the restore does not reconnect, and so keeps its copy of the old log.
 func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	h := openOver(t, opentest.At(path)(t, nil))

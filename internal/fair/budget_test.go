@@ -268,7 +268,7 @@ func TestLevel(t *testing.T) {
 }
 
 // TestAnOrgAloneHasNoBudget checks that an org never waits while it is the only active one. When
-// another org becomes active, it has its full budget.
+// another org becomes active, the first org still has its full budget.
 func TestAnOrgAloneHasNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 1)

@@ -28,8 +28,8 @@ const (
 	// most is the maximum debt of an org. A budget can become negative, because the time of a visit
 	// is charged only when the visit leaves its place.
 	most = 2 * time.Second
-	// look is the interval at which the growth rate of the budgets is computed. It is also the
-	// maximum interval at which an org whose visits wait has its budget examined.
+	// look is the interval at which the growth rate of the budgets is computed. While visits of an
+	// org wait, the org's budget is examined at least this often.
 	look = 50 * time.Millisecond
 )
 

@@ -44,13 +44,13 @@ func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n 
 	return len(first) == 1 && first[0].Seq > n+1, err
 }
 
-// seqSnapshots contains snapshots for a reader that resumes and knows only the seq of its newest
-// event. Such a reader may lack the end of a block that was open at that event.
+// seqSnapshots contains snapshots for a reader that resumes and knows only the seq of the newest
+// event that it has. Such a reader may lack the end of a block that was open at that event.
 type seqSnapshots struct {
-	// items are snapshots of the blocks that were open at that event, the oldest first. They are
-	// complete up to the log's head.
+	// items are snapshots of the blocks that were open at the reader's newest event, sorted by seq.
+	// Each contains the text of its block up to the end of the log.
 	items []Item
-	// at is the position before the first event after that event.
+	// at is the position directly before the event that follows the reader's newest event.
 	at   perdure.Cursor
 	head store.Head
 }

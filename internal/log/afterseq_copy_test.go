@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// clientCopy is a client's copy of a log: texts by seq. Text of a block that the client already has
-// is skipped by offset.
+// clientCopy is a client's copy of a log: the text of each block and the data of each event, by
+// seq. The offset of a chunk shows how much of its text the client already has and skips.
 type clientCopy map[int64]string
 
 func (s clientCopy) take(t *testing.T, items ...eventlog.Item) {

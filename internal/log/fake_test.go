@@ -67,8 +67,8 @@ func (b *memoryLog) cursor(pos int64) string {
 	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, storeEpoch), Pos: pos, Nonce: nonces[pos]}.String()
 }
 
-// Nonces returns the nonces of those of the records that the log still has. It also finds the nonce
-// of the record directly before the first one.
+// Nonces returns, by position, the nonces of the records at the given positions. It finds the
+// records that the log still has, and the one directly before the oldest of them.
 func (b *memoryLog) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

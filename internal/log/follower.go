@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// ringItems is the maximum number of items in a follower's ring, and ringBytes of their bytes.
-	// The ring contains the newest items of a log. A reader that needs older items reads the store.
+	// A follower's ring contains the newest items of a log: at most ringItems items, which together
+	// have at most ringBytes bytes. A reader that needs older items reads the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
 	// patience is the number of consecutive failed reads of the store after which the readers get

@@ -133,8 +133,8 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the request writes the items later, when it has no place
-	// If the read of the store has missed a record, the follower closes the channel seen.changed,
-	// because it has returned that channel before the read. The reader then reads again.
+	// The follower has returned the channel seen.changed before this read of the store. If the read
+	// has missed a later record, the follower closes the channel, and the reader reads again.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
@@ -159,8 +159,8 @@ func (t *tail) pass(item Item) error {
 	return t.give(item)
 }
 
-// covered reports whether the reader has already received the item in a snapshot. Only chunks come
-// after the reader's position with a seq up to coveredSeq.
+// covered reports whether the reader has already received the item in a snapshot. Such an item is a
+// chunk: new events have a seq greater than coveredSeq.
 func (t *tail) covered(item Item) bool {
 	return item.Seq <= t.coveredSeq && item.Cursor.Pos <= t.coveredPos
 }

@@ -112,7 +112,8 @@ func exceedsTables(source []byte) bool {
 	return false
 }
 
-// exceedsTable checks consecutive non-blank lines, which may contain a table.
+// exceedsTable reports whether a possible table in these consecutive lines, none of them blank, has
+// too many cells for the length of its source.
 func exceedsTable(lines [][]byte) bool {
 	length := 0
 	for i := len(lines) - 1; i >= 1; i-- {

@@ -39,7 +39,8 @@ func Freed(org string) string { return "freed." + org }
 // Log returns the topic for additions to an execution's log.
 func Log(execution uuid.UUID) string { return "log." + execution.String() }
 
-// Stream returns the topic for additions to a general stream, and its close or deletion.
+// Stream returns the topic for additions to a durable stream that is not the log of an execution,
+// and for the stream's close or deletion.
 func Stream(id uuid.UUID) string { return "stream." + id.String() }
 
 // Questions returns the topic for changes of an org's questions.

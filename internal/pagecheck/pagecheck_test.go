@@ -211,7 +211,7 @@ func TestDamageIsFound(t *testing.T) {
 }
 
 // TestReadsAreBounded checks how much is read. Start reads about as much of a large file as of a
-// small one. Whole reads the file in pieces of limited size with pauses between them. It ends if
+// small one. Whole reads the file in pieces of limited size with pauses between them, and ends if
 // Pause returns an error.
 func TestReadsAreBounded(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "x.db"))

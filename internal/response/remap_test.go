@@ -117,8 +117,8 @@ func TestRemapKeepsRealIDs(t *testing.T) {
 	}
 }
 
-// TestRemapPrefixesByType checks the prefixes of the new ids of reasoning, a message and calls that
-// share a placeholder.
+// TestRemapPrefixesByType checks items of five types that share a placeholder. Each gets a
+// different new id, with the prefix of its type.
 func TestRemapPrefixesByType(t *testing.T) {
 	got := ids(response.NewRemap(host),
 		added(item(fake, response.ReasoningItem, 0, "")), added(item(fake, response.MessageItem, 1, "")),

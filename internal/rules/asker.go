@@ -37,8 +37,8 @@ func (d *draft) recordAskers(taken []string) {
 }
 
 // askersOf returns the keys that cannot answer a question with NotAsker. If the question was asked
-// on an older server that recorded no askers, they are the keys of all signals of the execution,
-// which the state must then contain.
+// on an older server that recorded no askers, these are the key that started the execution and the
+// keys that sent any of its signals (SignalKeys in the state).
 func askersOf(s *store.State, q *perdure.Question) []uuid.UUID {
 	if q.Askers != nil {
 		return q.Askers

@@ -16,7 +16,7 @@ type AloneWait struct {
 	Since     perdure.Time
 }
 
-// Claim claims an execution that the engine has picked, for the worker of a poll. Its result in
+// Claim claims an execution, which the engine has selected, for the worker of a poll. Its result in
 // Decision.Value is the execution's row after the claim. If the execution must run alone on its
 // worker and the worker has other executions, nothing is claimed, and the result is an AloneWait.
 // The claim's id is derived from the request id.
@@ -48,7 +48,7 @@ type ClaimedTask struct {
 	Task *perdure.Task `json:"-"`
 }
 
-// ClaimTask claims a task that the engine has picked, for the worker of a poll. Its result in
+// ClaimTask claims a task, which the store has selected, for the worker of a poll. Its result in
 // Decision.Value is a ClaimedTask. The claim's id is derived from the request id.
 func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {

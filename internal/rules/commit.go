@@ -192,9 +192,9 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	return nil
 }
 
-// apply writes everything but the outcome of a commit, in a fixed order: block ends, signals,
-// entries, steps, reports that the worker has stored answers, questions, tasks, cancels, events,
-// checkpoint.
+// apply writes everything but the outcome of a commit, in a fixed order: the ends of blocks; taken
+// signals; entries; steps; the answers that the home worker has stored; questions; new tasks;
+// cancelled tasks; events; the checkpoint.
 func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err

@@ -69,9 +69,8 @@ func (d *draft) payload(event *perdure.WebhookEvent, r *perdure.Record) json.Raw
 	return Payload(event.Type, r.CreatedAt, data)
 }
 
-// statusOf returns the status of the execution that the delivery of an event contains. A lifecycle
-// event determines the status itself. For any other event, it is the status at the end of the
-// commit.
+// statusOf returns the execution's status for the delivery of an event. A lifecycle event
+// determines the status itself. For any other event, it is the status at the end of the commit.
 func statusOf(r *perdure.Record, x *perdure.Execution) perdure.Status {
 	if of, lifecycle := lifecycleStatus[r.Type]; lifecycle {
 		return of

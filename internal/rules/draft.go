@@ -65,8 +65,9 @@ func (d *draft) doneLog(value any) *store.Changes {
 	return &d.c
 }
 
-// growth returns the additions to the log, if a read of the store would return them in the same
-// form. They must all be chunks of blocks. Otherwise growth returns nil.
+// growth returns the records that were added to the log; nil if a read of the store would return
+// one of them in another form. The form is the same only for chunks in a REMOTE execution, without
+// those of a tool call's arguments.
 func (d *draft) growth() *Growth {
 	if d.local() {
 		return nil

@@ -90,7 +90,7 @@ func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes
 }
 
 // RenewTask renews a lease on a task and records the progress and the signs of life of its code.
-// Its result in Decision.Value is a perdure.TaskBeatReply.
+// Its result in Decision.Value is a perdure.TaskHeartbeatReply.
 func RenewTask(s *store.State, cfg Config, beat perdure.TaskHeartbeat) (*store.Changes, error) {
 	t := s.Tasks[beat.Lease.TaskID]
 	if !TaskHeldBy(t, beat.Lease) {

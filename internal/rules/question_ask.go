@@ -25,8 +25,8 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// ask stores the new questions of a commit, and withdraws the questions that the commit no longer
-// needs. It adds the ids of all of them to the reply. Errors: idempotency_key_reused,
+// ask stores the new questions of a commit, and withdraws the questions that the commit lists in
+// Withdraw. It adds the ids of all of them to the reply. Errors: idempotency_key_reused,
 // invalid_argument.
 func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 	for _, n := range c.Questions {
@@ -150,8 +150,8 @@ func askedMembers(q *perdure.Question) map[string]any {
 	return members
 }
 
-// question adds the row of a question, with its next version, to the changes. It does so once for a
-// question.
+// question increases the version of a question, and adds the question's row to the changes. The
+// changes contain each row only once.
 func (d *draft) question(q *perdure.Question) {
 	q.Version++
 	if d.s.Questions == nil {

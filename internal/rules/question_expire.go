@@ -11,9 +11,8 @@ import (
 // could not answer them while no server ran.
 const ExpiryGrace = 15 * time.Minute
 
-// ExpireQuestions ends the open questions of an execution that have expired. The engine has picked
-// the execution and the questions, which the state contains. Questions that were asked before
-// `since` stay open.
+// ExpireQuestions ends the expired open questions of an execution. The state contains the execution
+// and these questions. Questions that were asked before `since` stay open.
 func ExpireQuestions(s *store.State, since perdure.Time) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, nil

@@ -14,15 +14,15 @@ func SweepBlobs(*store.State) (*store.Changes, error) {
 	return &store.Changes{SweepBlobs: true, Answer: &Decision{}}, nil
 }
 
-// PickedTaskNeeds says which rows the engine must read into the store.State for a task that the
-// store picks. They include all open blocks of the execution, because the store picks the task
-// while it reads the rows.
+// PickedTaskNeeds says which rows the engine must read into the store.State for a command about a
+// task that the store selects. They include all open blocks of the execution, because the store
+// selects the task only while it reads the rows.
 func PickedTaskNeeds(*perdure.Execution) store.Needs {
 	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
 }
 
-// FireTimer wakes an execution that the engine has picked, if the execution's timer meets its wait.
-// If the timer meets only some conditions of the wait, FireTimer sets the next timer.
+// FireTimer wakes an execution if its timer is due and meets its wait. If the timer meets only some
+// conditions of the wait, FireTimer sets the next timer.
 func FireTimer(s *store.State) (*store.Changes, error) {
 	if s.Execution == nil || s.Execution.Status != perdure.StatusWaiting {
 		return nil, nil
@@ -110,7 +110,7 @@ func EndOverdueCancel(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// TimeOutTask fails a task that the engine has picked, if the task has exceeded its
+// TimeOutTask fails the task in the field PickedTask of the state, if it has exceeded its
 // schedule-to-close time.
 func TimeOutTask(s *store.State) (*store.Changes, error) {
 	if s.PickedTask == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// u0 is the id of the open question of each suspension.
+// u0 is the id of the open question in each suspension, the execution that a test suspends.
 var u0 = uuid.UUID{9}
 
 // suspension is an execution that a test suspends, with a running task and an open question. Its

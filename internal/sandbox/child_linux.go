@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init turns this process into the command if it is a sandbox child. It does not wait for packages
-// that import more than this one, because Go initializes them later.
+// init turns this process into the command if it is a sandbox child. It runs before the packages
+// that import more than this one are initialized, so the command starts without that delay.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return

@@ -31,7 +31,8 @@ func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...ui
 	return uint32(n)
 }
 
-// TestFilterDecides checks the verdicts of the filters of both architectures.
+// TestFilterDecides checks which system calls the filter of each architecture allows and denies,
+// and that a call through the interface of another architecture kills the process.
 func TestFilterDecides(t *testing.T) {
 	foreign := map[string]uint32{"amd64": unix.AUDIT_ARCH_I386, "arm64": unix.AUDIT_ARCH_ARM}
 	for name, a := range abis {

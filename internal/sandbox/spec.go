@@ -63,7 +63,7 @@ type Private struct{ Path, Source string }
 // belong to the run, or an empty folder if overlays are not available.
 type CacheFolder struct {
 	Path, Upper, Work, Empty string
-	// NoLayer says that the empty folder is mounted instead of an overlay.
+	// NoLayer says that the folder Empty is mounted at Path, without an attempt to mount an overlay.
 	NoLayer bool
 }
 

@@ -151,8 +151,8 @@ func TestAValueOutOfShapeIsRefused(t *testing.T) {
 	}
 }
 
-// TestUniqueItemsComparesByKey checks the results of this package's check of uniqueItems, which
-// replaces the library's.
+// TestUniqueItemsComparesByKey checks that this package's implementation of uniqueItems finds items
+// with the same value, such as 1 and 1.0, and accepts items that only look alike.
 func TestUniqueItemsComparesByKey(t *testing.T) {
 	s, err := Compile(json.RawMessage(`{"uniqueItems":true}`))
 	if err != nil {

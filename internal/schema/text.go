@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// CheckText checks the limits of a schema for which it need not be compiled: size, depth, number of
-// nodes, anchors and references, and numbers. A schema that is only passed to a model's provider
-// needs no other check.
+// CheckText checks those limits of a schema that can be checked without compiling the schema: size,
+// depth, number of nodes, anchors and references, and numbers. A schema that is only passed to a
+// model's provider needs no other check.
 func CheckText(raw json.RawMessage) error {
 	if len(raw) > MaxBytes {
 		return &LimitError{What: "bytes", Got: len(raw), Max: MaxBytes}

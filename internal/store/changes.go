@@ -76,7 +76,7 @@ type Changes struct {
 	// Free is the maximum number of unused pages that the store returns to the file system.
 	// SweepReader.Unused reports how many there are.
 	Free int
-	// Texts is the text index to write for a block of executions: see TextBlock.
+	// Texts is the text index of a range of executions, which is to be written (see TextBlock).
 	Texts *TextBlock
 
 	// Responses are new responses. Join lists responses whose input another response has taken.

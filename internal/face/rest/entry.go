@@ -65,8 +65,8 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	if err := out.Encode(e); err != nil {
 		return nil, nil, &perdure.Error{Code: perdure.Internal, Message: "entry " + e.ID.String() + " does not encode", Err: err}
 	}
-	// The first occurrence of "content": is the member of the entry. Before it, the JSON has only
-	// ids and names, in which quotes are escaped.
+	// The first occurrence of `member` belongs to the entry itself: the JSON before it has only ids
+	// and names, and these cannot contain `member`, because their quotes are escaped.
 	const member = `"content":`
 	before, after, _ = bytes.Cut(raw.Bytes(), []byte(member+"null"))
 	return append(bytes.Clone(before), member...), after, nil

@@ -20,8 +20,8 @@ type ExecutionFilter struct {
 	Query         string   `query:"q" json:"q,omitempty" doc:"In the id, the kind or the first 4 KiB of the input."`
 }
 
-// parsed returns the filter with parsed values, but without the filters by metadata. The parameter
-// field is the first part of the names of members in errors.
+// parsed returns the filter with parsed values, but without the filters by metadata. In errors,
+// the names of members begin with the parameter `field`.
 func (in *ExecutionFilter) parsed(field string) (perdure.BulkFilter, error) {
 	f := perdure.BulkFilter{Kind: in.Kind, Tag: in.Tag, FailedTurn: in.FailedTurn, Query: in.Query}
 	for _, given := range in.Status {

@@ -22,7 +22,7 @@ import (
 
 // countingStore is a store that counts reads that load whole contents (the field `whole`), and
 // reads of a blob with a buffer of more than 256 KiB (the field `greedy`). If the channel `seen` is
-// not nil, reads of a blob block after the first chunks until that channel is closed.
+// not nil, each read of a blob stops after the first chunks and waits until that channel is closed.
 type countingStore struct {
 	store.Store
 	whole, greedy atomic.Int64

@@ -43,7 +43,7 @@ func (s *workerContents) spoiled(yes bool) {
 	s.spoil = yes
 }
 
-// localExecution is a LOCAL execution with contents of every kind, which waits for a message.
+// localExecution is a LOCAL execution that has contents of every kind and waits for a message.
 type localExecution struct {
 	*facetest.Server
 	*workerContents
@@ -182,8 +182,8 @@ func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	}
 	l.withheld("the task", l.get("/tasks")[0], "input", []byte(`"in"`))
 	l.withheld("the task", l.get("/tasks")[0], "result", l.large)
-	// The server does not show the value of a signal to a LOCAL execution, although it stores the
-	// value until the signal is consumed.
+	// If a signal was sent to a LOCAL execution, responses do not contain its value, although the
+	// server stores the value until the signal is consumed.
 	l.Call("POST", l.Path(l.id, "/signal"), `{"signalName":"s","signalValue":{"secret":1}}`).Want(200, nil)
 	l.whole("the signal", l.get("/signals")[0], "signalValue", `"worker"`)
 

@@ -19,8 +19,8 @@ type loginInput struct {
 	}
 }
 
-// loginReply is the body of the response to a sign-in. It describes the key, and contains one of
-// the two secrets of the session: the page sends it in a header. The other secret is in the cookie.
+// loginReply is the body of the response to a sign-in. It describes the key, and contains the secret
+// that the web page sends in a header. The session has a second secret, which is in the cookie.
 type loginReply struct {
 	Org       string          `json:"org"`
 	Role      perdure.KeyRole `json:"role"`
@@ -46,8 +46,8 @@ func (s *server) accessRoutes() {
 	open(s, http.MethodGet, "/readyz", "readyz", "Whether it can serve: the store answers", 200, s.readyz)
 }
 
-// open registers an operation that needs no key. Its path must be in the front's list of public
-// routes.
+// open registers an operation that needs no key. Its path must be in the list of public routes in
+// package front.
 func open[I, O any](s *server, method, path, id, summary string, code int, do func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
 		Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"Access"},

@@ -24,8 +24,8 @@ type htmlView struct {
 	sources   map[int64]source
 	buffer    *markdown.StreamBuffer[eventlog.Item]
 	shownTo   int64 // items up to this position were sent before the client was disconnected
-	// again returns the events from the start of a text block up to the position in the field
-	// `shownTo`.
+	// again returns the events from the start of a text block up to the position shownTo, which
+	// were sent before the client was disconnected.
 	again func(block int64) ([]eventlog.Item, error)
 	out   []eventlog.Item // items to send for the current item of the log
 	cursorTracker

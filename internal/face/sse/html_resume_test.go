@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// hardTexts are texts for which a stream that resumed inside them once numbered the rendered parts
-// differently.
+// hardTexts are texts with which an earlier version failed: a stream that resumed inside such a
+// text gave the rendered parts other numbers.
 var hardTexts = map[string]string{
 	"blank lines first":     "\n\nFirst.\n\nSecond.\n\nThird.",
 	"table after paragraph": "Look:\n| a | b |\n|---|---|\n| 1 | 2 |\n\nAfter.\n\nEnd.",

@@ -92,8 +92,8 @@ func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution u
 	}
 }
 
-// wasReset logs why a stream was reset. The reader reconnects by itself. But if the log is damaged,
-// its next stream fails too, so wasReset logs that cause as an error.
+// wasReset logs why the connection of a stream was reset. The reader reconnects by itself. But if
+// the log is damaged, the reader's next stream fails too, so wasReset logs that cause as an error.
 func (s *server) wasReset(ctx context.Context, cause error) {
 	level := slog.LevelDebug
 	var coded *perdure.Error

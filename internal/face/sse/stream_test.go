@@ -314,8 +314,8 @@ func (d damagedLog) Log(ctx context.Context, execution uuid.UUID, after int64, l
 	return slices.DeleteFunc(records, func(r perdure.Record) bool { return r.Pos == 2 }), head, err
 }
 
-// TestDamageOfALogIsLogged checks that a missing record of a log resets the stream, and that the
-// server logs an error.
+// TestDamageOfALogIsLogged checks that if a record of a log is missing, the server resets the
+// connection of the stream and logs an error.
 func TestDamageOfALogIsLogged(t *testing.T) {
 	logged := make(lineWriter, 100)
 	h := open(t, func(c *face.Config) {

@@ -139,8 +139,8 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 	return nil
 }
 
-// window sends a page that was requested by a number of events, and records which events it
-// contained.
+// window sends a page that the client has requested by seq, and records which events the page
+// contains.
 func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) error {
 	if w.Reset != nil {
 		k.pages, k.chain = nil, nil // the client drops its earlier pages and starts with this one

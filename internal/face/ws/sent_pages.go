@@ -10,8 +10,9 @@ import (
 // the seqs from `first` to `last`, in their state at the log position `pos`.
 type sentPage struct{ first, last, pos int64 }
 
-// sentPages are the sent pages whose events may occur again while the socket follows the log. There
-// are never more pages than events in the log, because add drops pages that another page covers.
+// sentPages are the sent pages whose events may occur again while the socket follows the log. A
+// page that the client requests again and again is recorded once, because add drops pages that
+// another page covers.
 type sentPages []sentPage
 
 // know reports whether one of the sent pages contained the item.

@@ -69,7 +69,8 @@ func FailureOf(r *perdure.Record) (Failure, error) {
 	return f, decode(r, &f)
 }
 
-// These are values of the member type in the payload of a data event. Views of a log know these types.
+// These are values of the JSON member "type" in the payload of a data event. Views of a log know
+// these types.
 const (
 	CallStart   = "tool_call_start"
 	CallEnd     = "tool_call_end"

@@ -10,8 +10,8 @@ import (
 )
 
 // SignalTTL is how long the server remembers a signal of a kind after the last registration that
-// contains it. Workers register their kinds every hour, so after SignalTTL no worker with this
-// signal has run for almost that long.
+// contains it. Workers register their kinds every hour, so a signal is forgotten only if for at
+// least 23 hours no worker with this signal has run.
 const SignalTTL = 24 * time.Hour
 
 // maxKnownSignalBytes is the maximum size of the signals that are stored for a kind. The signals of

@@ -13,7 +13,7 @@ import (
 type Runner interface {
 	// Attempt runs a batch in one transaction. If err is nil, the outcomes are in the order of the
 	// batch's calls. Otherwise nothing is written, unless err says that this is unknown. A command
-	// may pick several rows from the store to work on (its candidates). If `careful` is true, an
+	// may select several rows of the store to work on (its candidates). If `careful` is true, an
 	// error of the store fails only the affected candidates, not the whole batch.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
 	// Gives converts an error of Attempt. The result `told` is the error for the callers of the
@@ -22,11 +22,11 @@ type Runner interface {
 	Gives(err error) (told error, up bool)
 }
 
-// Process commits a batch and sends the outcomes to its callers. A plain queue commits each command
-// in a transaction of its own. Otherwise the batch is one transaction. If that transaction fails,
+// Process commits a batch and sends the outcomes to its callers. If q.Plain is set, each command
+// has a transaction of its own. Otherwise the batch is one transaction. If that transaction fails,
 // each half of the batch runs again with newly loaded state, until the faulty command runs alone.
-// If that command picks candidates, it runs once more with `careful` set, so that only the faulty
-// candidates fail.
+// If that command selects several rows to work on (candidates), it runs once more with `careful`
+// set (see Runner.Attempt), so that only the faulty candidates fail.
 //
 // Process returns, in order, the calls that were not run and must be in the next batch (see
 // Outcome.Missed). It reports the committed batches to the queue's observer.
@@ -84,8 +84,8 @@ func apart(batch, missed []*Call) (rest, behind []*Call) {
 	return rest, behind
 }
 
-// Behind reports whether one of the older calls is for the same execution as the call, which must
-// then wait for it.
+// Behind reports whether one of the older calls is for the same execution as `call`. If so, `call`
+// must not run before that older call.
 func Behind(call *Call, older []*Call) bool {
 	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }

@@ -26,9 +26,9 @@ const (
 	// other orgs do not wait long for the running batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
-	// plainCommands replaces batchCommands in a plain queue, and plainShare replaces laneShare.
-	// Each command of a batch then needs its own transaction, and an urgent command waits for the
-	// whole batch, so batches must be small.
+	// If Queue.Plain is set, plainCommands is used in place of batchCommands, and plainShare in
+	// place of laneShare. Each command then needs its own transaction, and an urgent command waits
+	// for the whole batch, so batches must be small.
 	plainCommands = 8
 	plainShare    = 1
 	// queueLimit is the maximum number of waiting commands of one org, without renewals and claims.
