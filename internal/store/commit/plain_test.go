@@ -12,9 +12,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestAPlainQueueCommitsEachCommandByItself checks that each command of a plain queue has its own
-// transaction, and that a faulty command is tried once. It also checks, for plain and normal
-// queues, that no command overtakes an older one of its execution that was not run.
+// TestAPlainQueueCommitsEachCommandByItself checks that a queue with Plain set runs each
+// command in a separate transaction, and that a faulty command is tried once. With and without
+// Plain, it also checks that a command does not run if an earlier command of the same execution
+// was missed.
 func TestAPlainQueueCommitsEachCommandByItself(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		q := NewQueue()

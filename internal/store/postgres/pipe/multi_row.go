@@ -68,7 +68,7 @@ func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []
 
 // choose returns the narrow statement with the most single values that can run a group of rows; nil
 // if there is none. The slice `same` marks the parameters that are equal in all rows of the group.
-// If `telling` is set, think also learns from the group.
+// If `telling` is set, the method think also learns from the group.
 func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // Barrier describes which entries before a compaction stay in the model's context. It is stored in
 // the row of the compaction, so that readers of the context need not read the earlier entries.
 type Barrier struct {
-	// Keep is the place of the first entry that stays in the context, apart from the pinned ones.
+	// Keep is the place of the first entry that stays in the context, apart from those in Pinned.
 	// If the compaction keeps no such entry, it is the compaction's own place.
 	Keep TreePlace `json:"-"`
 	// Pinned are the entries before Keep that the model still sees, in the order of the path.
