@@ -32,8 +32,9 @@ type ExecutionReader interface {
 	// builds the context: the entries in the field Pinned of the newest compaction, and the path
 	// from the first entry that this compaction keeps. It reads no other entries. Without a
 	// compaction, or if an earlier version of the program has stored the compaction, it returns the
-	// whole path. If `after` is the id of an entry of this result, only the entries behind that
-	// entry are returned; any other id has no effect. Errors: not_found if the leaf does not exist.
+	// whole path. If `after` is the id of an entry on the returned path, only the entries behind
+	// that entry are returned; any other id, such as a pinned one, has no effect. Errors: not_found
+	// if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 	// LeftOut describes the entries that the model's context at leaf does not contain: those before
 	// the first entry that the newest compaction keeps, except the pinned ones. It reads no

@@ -59,7 +59,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	}
 	if isArgument(err) {
 		// The driver refused a value and closed the connection before it sent any statement of the
-		// last batch, so the COMMIT was not sent.
+		// pgx.Batch that ends with the COMMIT.
 		a.ending = false
 		c.disconnect()
 		return a, err

@@ -46,8 +46,8 @@ const (
 	worthColumns = 2
 )
 
-// statementFor returns the SQL for rows of parameters, and the arguments. If `early` is set, it
-// adds a narrow statement from each group at once.
+// statementFor returns the SQL for rows of parameters, and the arguments. If `early` is set, a
+// single group of any size suffices to add a narrow statement.
 func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
 	if early {

@@ -39,7 +39,7 @@ var (
 
 // NewestBarrier returns the barrier of the newest compaction on the path from the root to a place.
 // It returns nil if there is no compaction on the path, or if an earlier version of the program has
-// stored it without a barrier.
+// stored the newest one without a barrier.
 func NewestBarrier(v statement.View, execution uuid.UUID, top TreePlace) (*Barrier, error) {
 	var at TreePlace
 	found, err := v.One(newestCompaction, []any{execution[:], top.Segment, top.Depth}, &at.Segment, &at.Depth)

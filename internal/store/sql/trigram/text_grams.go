@@ -176,8 +176,8 @@ func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	return left, fewer
 }
 
-// Needle contains some trigrams of a text that is searched for, the rarest first. A text without
-// one of them cannot contain that text.
+// Needle contains some trigrams of a text that is searched for, the rarest first. A text that
+// lacks one of these trigrams cannot contain the searched text.
 type Needle []gram
 
 // maxGrams is the maximum number of trigrams of a needle. More trigrams would exclude few further
