@@ -38,8 +38,8 @@ const (
 	// to plan each of them.
 	maxNarrows = 4
 	// learnGroups is the number of groups after which the method think looks for parameters that
-	// were equal within each group. Groups with fewer than learnRows rows do not count. In so many
-	// groups, values are hardly equal by chance.
+	// were equal within each group. So many groups hardly have equal values by chance. Groups with
+	// fewer than learnRows rows do not count.
 	learnGroups, learnRows = 16, 4
 	// worthColumns is the minimum number of parameters that a new narrow statement must have as
 	// single values, in addition to those of an existing one.

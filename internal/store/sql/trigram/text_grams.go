@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// QueryTexts returns the two forms of a query for which texts are searched: plain, and escaped as
-// JSON. Both forms are in lower case.
+// QueryTexts returns the two forms in which a query is searched for: plain, and escaped as JSON. Both
+// forms are in lower case.
 func QueryTexts(query string) (plain, escaped string) {
 	plain = lowerASCII(query)
 	quoted, err := json.Marshal(query)
