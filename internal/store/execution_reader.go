@@ -29,11 +29,12 @@ type ExecutionReader interface {
 	// not exist, or if `after` is not on its path.
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	// ContextPath returns, in order, the entries of the path to leaf from which perdure.ContextOf
-	// builds the context: the pinned entries of the newest compaction, and the path from the first
-	// entry that this compaction keeps. It reads no other entries. Without a compaction, or if an
-	// earlier version of the program has stored the compaction, it returns the whole path. If
-	// `after` is the id of one of these entries, only the entries behind it are returned; any other
-	// id has no effect. Errors: not_found if the leaf does not exist.
+	// builds the context: the entries in the field Pinned of the newest compaction, and the path
+	// from the first entry that this compaction keeps. It reads no other entries. Without a
+	// compaction, or if an earlier version of the program has stored the compaction, it returns the
+	// whole path. If `after` is the id of an entry on the returned path, only the entries behind
+	// that entry are returned; any other id, such as a pinned one, has no effect. Errors: not_found
+	// if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 	// LeftOut describes the entries that the model's context at leaf does not contain: those before
 	// the first entry that the newest compaction keeps, except the pinned ones. It reads no

@@ -28,7 +28,7 @@ type LogReader interface {
 	Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]Event, Head, error)
 	// BlocksAcross returns the blocks with a seq of at most n that are still open after the event
 	// n: they are open now, or were closed by a later event. It returns their contents, oldest
-	// block first, without superseded blocks. It also returns the position before the start of the
+	// block first, without superseded blocks. It also returns the position of the record before the
 	// event n+1 (the head's position if there is no such event), and the head of the log.
 	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
 	// LastSeqOf returns the seq of the newest event or block of one of these types that begins at

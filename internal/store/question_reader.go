@@ -20,9 +20,9 @@ type QuestionReader interface {
 	Questions(ctx context.Context, org string, f QuestionFilter) (Page[*perdure.Question], error)
 	// OpenQuestions returns the number of open questions of the org, or `most` if there are more.
 	OpenQuestions(ctx context.Context, org string, most int) (int, error)
-	// QuestionMarks returns the marks of the newest open questions of the org, at most `most` of
-	// them. It adds the marks of the newest NewestMarks questions of any status. A question may
-	// appear twice.
+	// QuestionMarks returns the marks (see [QuestionMark]) of the newest open questions of the org,
+	// at most `most` of them. It adds the marks of the newest NewestMarks questions of any status. A
+	// question may appear twice.
 	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
 	// SignalKeys returns the field SignalKeys that a [State] of the execution has.
 	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)

@@ -78,8 +78,8 @@ const (
 	PickCancelOverdue // CANCELLING executions whose CancelBy has passed
 	PickTaskDeadlines // open tasks whose schedule-to-close deadline has passed
 	PickAttempts      // RUNNING tasks whose AttemptDue passed at least Pick.Grace ago
-	// PickLooseBlobs chooses executions with blobs to which no commit refers more than LooseBlobAge
-	// after the upload began.
+	// PickLooseBlobs chooses executions with blobs whose upload began more than LooseBlobAge ago and
+	// to which no commit refers.
 	PickLooseBlobs
 	PickPruned // executions marked by Changes.Prune whose rows are not all deleted
 	// PickQuestions chooses executions with open questions that have expired (see Pick.AskedSince).

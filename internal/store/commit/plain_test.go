@@ -12,9 +12,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestAPlainQueueCommitsEachCommandByItself checks that with Queue.Plain, each command has its own
-// transaction, and a faulty command is tried once. It also checks, with and without Plain, that if
-// a command was not run, later commands of the same execution are not run either.
+// TestAPlainQueueCommitsEachCommandByItself checks that a queue with Plain set runs each
+// command in a separate transaction, and that a faulty command is tried once. With and without
+// Plain, it also checks that a command does not run if an earlier command of the same execution
+// was missed.
 func TestAPlainQueueCommitsEachCommandByItself(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		q := NewQueue()
@@ -48,8 +49,8 @@ func TestAPlainQueueCommitsEachCommandByItself(t *testing.T) {
 	}
 }
 
-// TestAPlainQueueStarvesNoLane checks that with Queue.Plain, each batch has a command of every lane
-// in which commands wait, and that orgs take turns.
+// TestAPlainQueueStarvesNoLane checks that each batch of a plain queue has a command of every lane,
+// and that orgs take turns.
 func TestAPlainQueueStarvesNoLane(t *testing.T) {
 	q := NewQueue()
 	q.Plain = true

@@ -101,7 +101,7 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
 }
 
-// trial is a Runner that refuses every batch with the call "bad". In the first batch that it
+// trial is a Runner that refuses every batch that contains a call "bad". In the first batch that it
 // accepts, it reports the calls in `missing` as missed. It records the calls that it has run.
 type trial struct {
 	missing map[string]bool

@@ -13,8 +13,8 @@ import (
 
 // Contexts checks that reading the context of a conversation of 20,000 entries takes as many
 // statements, rows and bytes as for 1,000 entries, if the newest compaction keeps the same number
-// of entries. It reads the context at the newest leaf, and at a leaf before a branch and the newest
-// compaction.
+// of entries. It reads the context at two leaves: the newest one, and an older one, after which the
+// conversation has branched and has been compacted again.
 func Contexts(t *testing.T, s store.Store, r read.Reader) {
 	const kept = 40
 	var before []contextCost

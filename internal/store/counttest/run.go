@@ -14,7 +14,7 @@ import (
 )
 
 // Run is an execution that a worker has claimed, on an engine over a store. Its methods send the
-// commits of a worker that parks the execution's goroutine and runs its tasks itself.
+// commits of a worker that parks the execution's goroutine and runs the execution's tasks itself.
 type Run struct {
 	testing.TB
 	d      perdure.Dispatch

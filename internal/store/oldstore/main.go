@@ -1,6 +1,6 @@
 // Command oldstore writes a store with rows in every table. It starts a server and calls it as
-// clients and workers do. Run it from the commit before a migration is added, and keep the store in
-// testdata: see CONTRIBUTING.md, "Recipe: a column of executions with a filter".
+// clients and workers do. Run it from the Git commit before a migration is added, and keep the store
+// in testdata: see CONTRIBUTING.md, "Recipe: a column of executions with a filter".
 //
 //	go run ./internal/store/oldstore DIR                  # writes DIR/sqlite.db.gz
 //	go run ./internal/store/oldstore DIR postgres         # writes DIR/postgres.sql.gz
@@ -118,7 +118,7 @@ func serve(ctx context.Context, data, url string) (*scene, error) {
 // fill stores data of each kind by calls of a server, and stops the server. Then it opens the store
 // again. It marks an execution as being deleted, and stores a secret and a bulk action. Finally it
 // calls the function `then` and closes the store. The clock of the reopened store is ahead, so that
-// the texts are indexed at once.
+// the store indexes the texts of the new executions at once.
 func (s *scene) fill(ctx context.Context, open func(clock func() time.Time) (store.Store, error), then func() error) error {
 	err := s.play(ctx)
 	if err := errors.Join(err, s.stop()); err != nil {

@@ -248,8 +248,8 @@ func message(text string) perdure.Entry {
 	return e
 }
 
-// compaction returns a compaction of the conversation. It ends with the entry `last`, and keeps the
-// entries from the entry `keepFrom` on.
+// compaction returns a compaction of the conversation. It covers the entries up to `last`, and keeps
+// the entries from `keepFrom` on.
 func compaction(last, keepFrom uuid.UUID) perdure.Entry {
 	e, err := perdure.NewMessageEntry(perdure.Message{
 		Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("The user says hello.")}},

@@ -59,7 +59,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	}
 	if isArgument(err) {
 		// The driver refused a value and closed the connection before it sent any statement of the
-		// last batch, so the COMMIT was not sent.
+		// pgx.Batch that ends with the COMMIT.
 		a.ending = false
 		c.disconnect()
 		return a, err
@@ -255,8 +255,9 @@ func (a *attempt) commit(p *pipe.Pipe) error {
 }
 
 // answers reports whether a command's answer may depend on data of another transaction. That data
-// may be visible before it is durable, or before it is on the standby. So the answer must wait for
-// a COMMIT that writes. The answer to a pick depends only on the pick's own writes.
+// may be visible before it is durable, or before it is on the standby. Only a COMMIT that writes
+// waits for the disk and the standby, so the answer must wait for such a COMMIT. The answer to a
+// pick depends only on the pick's own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

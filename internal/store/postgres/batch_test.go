@@ -98,8 +98,8 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestOneExecutionsCommandsStayInOrder checks that several commands of one execution in a batch run
-// in order, among commands of other executions.
+// TestOneExecutionsCommandsStayInOrder checks that a batch runs the commands of an execution in
+// order, even if commands of other executions are between them.
 func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
@@ -227,8 +227,8 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 }
 
 // TestPicksOfManyPollersAreOne checks that the picks of fifty pollers take as many round trips as
-// the pick of one, and that no execution is claimed twice. If there are too few executions for what
-// all pollers could take, each poller gets one.
+// the pick of one, and that no execution is claimed twice. If the executions do not
+// suffice to give every poller two, every poller must still get at least one.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)

@@ -92,7 +92,7 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	return d, nil
 }
 
-// planning lists the settings with which PostgreSQL plans writing statements: once, and with
+// planning lists the settings with which PostgreSQL plans each writing statement only once, and with
 // indexes. All these statements find their rows by key. Without these settings, PostgreSQL would
 // choose sequential scans from the statistics of tables that are still small. Bitmap scans are off,
 // because only a plain index scan marks index entries of dead rows, which later scans then skip;

@@ -53,7 +53,7 @@ var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 // lookupByValues returns a FROM item that looks up each row by one of the distinct values in the
 // list ?2. With a condition like id = ANY(?2), PostgreSQL may read all rows of the owner ?1
 // instead, if it expects few of them. OFFSET 0 prevents PostgreSQL from merging the subquery into
-// the outer query, after which it could do the same.
+// the outer query; a merged query could be run like that condition.
 func lookupByValues(table, alias, owner, column, list string) string {
 	condition := owner + " = ?1 AND " + column + " = listed." + column
 	if column == "number" {
@@ -146,8 +146,9 @@ const (
 // safeMetadata replaces the characters of JSON that a PostgreSQL text cannot contain, the zero
 // character and unpaired surrogates, with U+FFFD. Reading a member of JSON with such a character is
 // an error, which would fail the whole query. First, safeMetadata rewrites escaped backslashes, so
-// that every remaining backslash starts an escape. It protects surrogate pairs with a character
-// that unescaped JSON cannot contain. Metadata without \u is not rewritten.
+// that every remaining backslash starts an escape. While unpaired surrogates are replaced, the
+// backslashes of surrogate pairs are represented by U+0001, which JSON cannot contain unescaped.
+// Metadata without \u is not rewritten.
 const (
 	safeMetadata = `(CASE WHEN strpos(x.metadata, '\u') = 0 THEN x.metadata ELSE replace(regexp_replace(regexp_replace(` +
 		`replace(replace(x.metadata, '\\', '\u005c'), '\u0000', '\ufffd'),` +

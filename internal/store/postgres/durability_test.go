@@ -34,8 +34,8 @@ func startCluster(t *testing.T, settings ...string) *cluster.Cluster {
 }
 
 // TestSynchronousCommitTurnedOffLosesNothing checks that every confirmed write survives a crash if
-// synchronous_commit is turned off while a server is running. The database then rarely writes its
-// WAL.
+// synchronous_commit is turned off while a server is running. The database writes its WAL in the
+// background only every 10 s, so the crash would lose a COMMIT that did not wait for the disk.
 func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	c := startCluster(t, "wal_writer_delay=10000ms")
 	s := open(t, Options{without: optimizations{texts: true}, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
@@ -227,8 +227,8 @@ func unanswered(t *testing.T, answered chan error, why string) {
 
 // TestACommitWithAWarningIsNotAnswered checks a COMMIT whose wait for the standby is cancelled, so
 // that PostgreSQL answers it with a warning. The caller must get an answer only when the standby
-// has the transaction. The same must hold on another server, for a command that finds the note
-// already stored.
+// has the transaction. The same must hold for a command on another server that finds the note of
+// this transaction already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	one := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
@@ -259,8 +259,8 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 
 // TestWaitsForAStandbyAreNotEnded checks what happens when a connection breaks while its COMMIT
 // waits for the standby. The database process must be neither terminated nor cancelled, because
-// then others could see data that the standby does not have. In the end, the note must be stored
-// once.
+// then others could see data that the standby does not have. In the end, the note of the
+// transaction must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	u, err := url.Parse(primary.URL("postgres"))

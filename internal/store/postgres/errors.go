@@ -59,7 +59,8 @@ func isStatement(err error) bool {
 // number that is too large for its column.
 func isArgument(err error) bool {
 	var refused pgx.ErrPreprocessingBatch
-	// The driver distinguishes this error from an error of the connection only by its text.
+	// Only the text of the driver's error distinguishes a refused value from an error of the
+	// connection.
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Error(), "error preprocessing batch (build)")
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestADatabaseThatWentBackIsFatal checks that connections to a database without some committed
-// transactions are refused, for writing and for reading. Fatal must be called. Rows that were
-// deleted as stale must not count.
+// TestADatabaseThatWentBackIsFatal checks that connections for writing and for reading are refused
+// if the database has lost committed transactions, and that Fatal is called. It is no loss if the
+// row of a committer was deleted as stale.
 func TestADatabaseThatWentBackIsFatal(t *testing.T) {
 	for name, c := range map[string]struct {
 		query string

@@ -73,8 +73,9 @@ var wholeReads = []struct{ index, filter *regexp.Regexp }{
 	{regexp.MustCompile(`\bexpires_at [<>]`), regexp.MustCompile(`\b(agent_execution_id|idempotency_key) = `)},
 }
 
-// comparesIDs returns the index of a filter that matches an element of wholeReads, or -1 if there
-// is none. The parameter `steps` is a plan of PostgreSQL.
+// comparesIDs searches a plan of PostgreSQL for a read that wholeReads describes. It returns the
+// index of the line with the filter of that read, or -1 if there is none. The parameter `steps`
+// contains the lines of the plan.
 func comparesIDs(steps []string) int {
 	for i := 1; i < len(steps); i++ {
 		found, filter := steps[i-1], steps[i]

@@ -57,8 +57,8 @@ func sum(t *testing.T, s *Store, query string) (n int64) {
 	return n
 }
 
-// TestTextsOfRunningTransactionsAreNotIndexed checks that no texts are indexed while a running
-// transaction could still commit an execution with a lower number.
+// TestTextsOfRunningTransactionsAreNotIndexed checks that executions are not indexed while a running
+// transaction could still commit an execution with a lower number than theirs.
 func TestTextsOfRunningTransactionsAreNotIndexed(t *testing.T) {
 	now := time.Now()
 	s, fill := filledByHand(t, Options{Clock: func() time.Time { return now }})

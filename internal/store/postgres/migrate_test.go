@@ -64,7 +64,7 @@ func TestServersStartAtOnce(t *testing.T) {
 }
 
 // TestMigrationsBesideServersThatWork checks that a migration succeeds while a server writes, that
-// all writes succeed, and that every answered note is stored.
+// all writes succeed, and that every confirmed write is stored.
 func TestMigrationsBesideServersThatWork(t *testing.T) {
 	for range 3 {
 		url := bare(t)

@@ -264,8 +264,8 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 func (s *Store) Tidy(context.Context) error { return nil }
 
 // committerOf returns the committer for a command. All commands of an execution go to the same
-// committer, so that they remain in order. All picks of an org go to one committer, too, because
-// picks in different committers would block each other.
+// committer, so that they remain in order. All picks (see [store.Pick]) of an org go to one
+// committer, too, because picks in different committers would block each other.
 func (s *Store) committerOf(c *store.Command) *committer {
 	h := fnv.New32a()
 	if c.Pick == nil && c.Execution != uuid.Nil {

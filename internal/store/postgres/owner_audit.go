@@ -23,7 +23,8 @@ const ownersAfter = "WITH RECURSIVE o (id) AS ((SELECT agent_execution_id FROM T
 	" UNION ALL SELECT (SELECT r.agent_execution_id FROM TABLE r WHERE r.agent_execution_id > o.id ORDER BY r.agent_execution_id LIMIT 1) FROM o WHERE o.id IS NOT NULL)" +
 	" SELECT o.id, EXISTS (SELECT 1 FROM agent_execution x WHERE x.id = o.id) FROM o WHERE o.id IS NOT NULL LIMIT ?2"
 
-// auditOwners returns an error if a row of a table in owned refers to a missing execution.
+// auditOwners returns an error if a row of one of the tables in [owned] refers to a missing
+// execution.
 func auditOwners(ctx context.Context, c statement.Conn) error {
 	for _, table := range owned {
 		query := strings.ReplaceAll(ownersAfter, "TABLE", table)

@@ -23,8 +23,8 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	return damaged(path, err)
 }
 
-// reserveEnd is the suffix that the name of the database file gets for the file that reserves disk
-// space.
+// reserveEnd is the end of the name of the file that reserves disk space. The name begins with that
+// of the database file.
 const reserveEnd = ".reserve"
 
 // openReserve returns the reserve of disk space of a store; nil if it has none.

@@ -175,8 +175,9 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 func loseAfterAFailedSync(t *testing.T, plain bool) {
 	folder := t.TempDir()
 	s := openLossy(t, folder, plain)
-	// These pages are then only in the file, and not in the log that the store writes after the
-	// restart. If a log older than the file were used, the test would detect it.
+	// When the store is closed, the pages of these executions are moved to the file, and the log that
+	// the store writes after the restart does not contain them. So the test would detect it if SQLite
+	// used a log older than the file.
 	for range 800 {
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)

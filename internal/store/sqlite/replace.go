@@ -58,8 +58,8 @@ func announce(part, coming string) []step {
 	}
 }
 
-// comingName returns an unused file name for the replacement of the store at path, so that the name
-// for the replaced store is unused, too.
+// comingName returns a file name for the replacement of the store at path. Neither this name nor the
+// name that the replaced store will get is in use.
 func comingName(path string) (string, error) {
 	now := time.Now().UTC().Format("20060102T150405Z")
 	for n := 1; ; n++ {

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are
-// deleted with the execution's row, but not with the row of its definition.
+// TestExecutionsAreDeletedWhole checks that an execution's rows in the tables of the list `tables`
+// are deleted with the row of the execution, but not with the row of its definition.
 func TestExecutionsAreDeletedWhole(t *testing.T) {
 	s := open(t, Options{})
 	x, d := uuid.New(), uuid.New()

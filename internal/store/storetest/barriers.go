@@ -134,9 +134,10 @@ func (tr *tree) compareContinued(t *rapid.T, leaf uuid.UUID) {
 	got := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, &after, false))
 	want := read
 	// A read that continues after an entry returns only the entries behind it, if an unbroken chain
-	// of parents leads from the leaf to that entry. After any other entry, such as a pinned one, it
-	// returns the whole context. A pinned entry may be the parent of the first kept entry, and then
-	// look like part of the chain, so the test accepts both results for it.
+	// of parents leads from the leaf to that entry. After any other entry, such as one that a
+	// compaction pins (CompactionRange.Pinned), it returns the whole context. A pinned entry may be
+	// the parent of the first kept entry, and then look like part of the chain, so the test accepts
+	// both results for it.
 	at := slices.IndexFunc(read, func(e perdure.Entry) bool { return e.ID == after })
 	if at >= 0 && tr.entries[after].OnPath() && connected(read[at:]) && len(got) < len(read) {
 		want = read[at+1:]
@@ -199,8 +200,9 @@ func idsOfEntries(entries []perdure.Entry) (ids []uuid.UUID) {
 	return ids
 }
 
-// contextsAreBounded checks a compaction that keeps only pinned entries. The context must consist
-// of these entries and the compaction. All entries of the execution are appended with one command.
+// contextsAreBounded checks a compaction that keeps only pinned entries (CompactionRange.Pinned).
+// The context must consist of these entries and the compaction. All entries of the execution are
+// appended with one command.
 func contextsAreBounded(f *fixture) {
 	tr := f.tree()
 	batch := []perdure.Entry{tr.next(nil, perdure.EntryMessage)}

@@ -210,8 +210,8 @@ func (c *Cluster) Run() error {
 	server.Stdout, server.Stderr = c.log, c.log
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel sends the signal when the thread that has started the server ends, so this
-		// thread must not end.
+		// The kernel sends SIGQUIT to the server (see endWithParent) when the thread that has
+		// started the server ends, so this thread must not end.
 		runtime.LockOSThread()
 		defer close(ended)
 		err := server.Start()

@@ -104,8 +104,8 @@ func countsOf(chains []*chain) map[string]int {
 	return counts
 }
 
-// nextQuery returns a statement that is next in at least one chain. It prefers a statement that
-// does not occur again behind other statements, so that all its rows are in one group.
+// nextQuery returns a statement that is next in at least one chain. It prefers a statement that no
+// chain contains again behind other statements, because one group can then take all its rows.
 func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	heads := map[string]int{}
 	var order []*statement.Statement // makes the result deterministic

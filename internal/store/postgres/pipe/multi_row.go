@@ -38,16 +38,16 @@ const (
 	// to plan each of them.
 	maxNarrows = 4
 	// learnGroups is the number of groups after which the method think looks for parameters that
-	// were equal within each group. Groups with fewer than learnRows rows do not count. In so many
-	// groups, values are hardly equal by chance.
+	// were equal within each group. So many groups hardly have equal values by chance. Groups with
+	// fewer than learnRows rows do not count.
 	learnGroups, learnRows = 16, 4
 	// worthColumns is the minimum number of parameters that a new narrow statement must have as
 	// single values, in addition to those of an existing one.
 	worthColumns = 2
 )
 
-// statementFor returns the SQL for rows of parameters, and the arguments. If `early` is set, it
-// adds a narrow statement from each group at once.
+// statementFor returns the SQL for rows of parameters, and the arguments. If `early` is set, a
+// single group of any size suffices to add a narrow statement.
 func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
 	if early {
@@ -68,7 +68,7 @@ func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []
 
 // choose returns the narrow statement with the most single values that can run a group of rows; nil
 // if there is none. The slice `same` marks the parameters that are equal in all rows of the group.
-// If `telling` is set, think also learns from the group.
+// If `telling` is set, the method think also learns from the group.
 func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

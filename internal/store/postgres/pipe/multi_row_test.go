@@ -60,7 +60,7 @@ func TestCommonParametersAreSingleValues(t *testing.T) {
 }
 
 // TestRareCommonParametersAddNoStatement checks that small groups add no narrow statement, and that
-// none is added if the parameters differ in one of learnGroups groups.
+// none is added if one of learnGroups groups has rows with different parameters.
 func TestRareCommonParametersAddNoStatement(t *testing.T) {
 	m := changes(t)
 	for range 3 * learnGroups {

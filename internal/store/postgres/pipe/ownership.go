@@ -35,7 +35,8 @@ func (o *ownership) take(root *strand, shared bool) {
 	if !o.sharers[root] {
 		root.owns = append(root.owns, o)
 	}
-	// The command's writes must follow the writes of the previous owners.
+	// Before the command's own writes, the writes of earlier exclusive owners of the name must be
+	// sent. If the command does not share the name, the same holds for those of earlier sharers.
 	root.chain.after = append(root.chain.after, o.alone...)
 	if shared {
 		o.sharers[root] = true

@@ -111,7 +111,8 @@ func (p *Pipe) giveUp() {
 	}
 }
 
-// advance runs every strand until the strand waits for an answer, for other strands or for a name.
+// advance runs every strand until the strand waits: for an answer, for other strands, or for a name
+// that another strand owns.
 // An error of a strand without a parent fails the transaction.
 func (p *Pipe) advance() error {
 	for moved := true; moved; {

@@ -111,7 +111,7 @@ func eachParam(query string, f func(before string, number int)) (rest string) {
 
 // statement returns the SQL of the statement for parameters of these types. A parameter that is
 // marked in `same` is a single value; the others are arrays. If `arrays` has no array type for one
-// of them, statement returns "".
+// of `types`, statement returns "".
 func (s *shape) statement(types []uint32, same []bool) string {
 	var arraysOf, names, values []string
 	for i, oid := range types {

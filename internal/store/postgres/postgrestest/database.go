@@ -36,8 +36,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Stop stops the cluster of this test binary. If the tests use another server, it drops the
-// databases that were created there.
+// Stop stops the cluster of this test binary. If the tests use the server in PERDURE_TEST_POSTGRES
+// instead, it drops the databases that were created there.
 func Stop() error {
 	shared.Lock()
 	defer shared.Unlock()
@@ -49,7 +49,7 @@ func Stop() error {
 	return begun.Stop()
 }
 
-// drop drops the databases that were created on another server.
+// drop drops the databases that were created on the server in PERDURE_TEST_POSTGRES.
 func drop(ctx context.Context) error {
 	if shared.template == "" {
 		return nil

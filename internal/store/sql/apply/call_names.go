@@ -26,9 +26,9 @@ func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *stor
 	return nil
 }
 
-// nameCalls searches upwards, from the entry `from`, for the entry that contains the tool call.
-// Only results of the same entry's calls are between them. It adds the names of the tools that this
-// entry calls to `names`.
+// nameCalls searches upwards, from the entry `from`, for the entry that contains the tool call. On
+// the way, it reads only results of that entry's calls. It adds the names of all tools that the
+// found entry calls to `names`.
 func nameCalls(v statement.View, execution, from uuid.UUID, call string, names map[string]string) error {
 	for at := &from; at != nil; {
 		e, err := load.Entry(v, execution, *at)

@@ -36,8 +36,8 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 }
 
 // replaceContent decides where to store a payload of an existing row. The parameter `stored` is the
-// blob to which the row refers, if any. The stored content remains if there is no new payload, or
-// only a `ref` to the same blob. If there is also an inline payload, it replaces that blob.
+// blob to which the row refers, if any. Without `inline`, the stored content remains if `ref` is nil
+// or refers to that blob. With `inline` and a `ref` to that blob, `inline` replaces the blob.
 func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
 	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {

@@ -20,9 +20,10 @@ var (
 	isOfEntry    = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)")
 )
 
-// fieldsOf returns the stored form of an event's fields. If an entry of the same commit with the
-// result of the same tool call contains the fields, `of` is an encoded reference to that entry, and
-// `fields` is nil. Otherwise `fields` contains the fields unchanged, and `of` is nil.
+// fieldsOf returns the stored form of an event's fields. It searches the result of the event's tool
+// call, if `entries` contains that result, for the fields. If it finds them, `of` is an encoded
+// reference to the entry, and `fields` is nil. Otherwise `fields` contains the fields unchanged, and
+// `of` is nil.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
 		return r.Fields, nil

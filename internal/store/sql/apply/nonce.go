@@ -22,8 +22,8 @@ var (
 	setPruned = statement.Update("log_head", statement.Columns("pruned_nonce"), statement.Columns("agent_execution_id"))
 )
 
-// keepPruned stores the nonce of the record before the newest one, which is the last record that
-// pruning deletes. A cursor after that record then remains valid.
+// keepPruned stores the nonce of the last record that pruning deletes: the one before the newest
+// record. A cursor that points behind the deleted record then remains valid.
 func (t *Transaction) keepPruned(id uuid.UUID) error {
 	var last, first int64
 	found, err := t.One(headEnds, []any{id[:]}, &last, &first)

@@ -243,7 +243,7 @@ func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 }
 
 const (
-	// smallBlob is the maximum size, in bytes, of a blob whose rows are deleted at once.
+	// smallBlob is the maximum size, in bytes, of a blob whose rows are all deleted in one step.
 	smallBlob = 1 << 20
 )
 

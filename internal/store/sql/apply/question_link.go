@@ -13,7 +13,7 @@ import (
 
 var (
 	insertLink = statement.Declare(load.LinkRows.InsertStatement())
-	// trimLinks deletes all links of a key to a question except the newest ones.
+	// trimLinks deletes all links of an API key to a question except the newest ones.
 	trimLinks = statement.Alone("DELETE FROM question_link WHERE (agent_execution_id, question_id, token_sha256) IN" +
 		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link" +
 		" WHERE agent_execution_id = ?1 AND question_id = ?2 AND key_id = ?3 ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000 OFFSET ?4)")

@@ -15,7 +15,7 @@ var (
 	emptyBlob = statement.Update("blob", statement.Terms{}.Fixed("held", "= 0").Fixed("staged", "= 0").Fixed("digest", "= NULL"), statement.Columns("agent_execution_id, id"))
 	dropRows  = statement.Remove("blob_chunk", statement.Columns("agent_execution_id, id"))
 	// withheldBlobs selects withheld blobs of which the server has not received all bytes. It
-	// leaves out blobs of length 0, which need none.
+	// leaves out blobs of length 0, which have no bytes to receive.
 	withheldBlobs = statement.Read(contents.BlobColumns + " AND owned = 1 AND held + staged < length ORDER BY id LIMIT ?")
 	stageBlob     = statement.Alone("UPDATE blob SET staged = ?3 WHERE agent_execution_id = ?1 AND id = ?2 AND held = 0 AND ?4 <= staged AND ?3 <= length")
 	unveilBlobs   = statement.Alone("UPDATE blob SET held = length, staged = 0 WHERE agent_execution_id = ? AND owned = 1 AND held = 0 AND staged = length")

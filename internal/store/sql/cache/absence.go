@@ -7,17 +7,17 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// everything lists the tasks of an execution and says whether it has blocks. It exists only for an
-// execution that was cached at its creation. Other tasks and blocks then certainly do not exist, so
-// no query for them is needed.
+// everything lists all tasks of an execution and says whether the execution has blocks. It exists
+// only for an execution that was cached at its creation. For such an execution, no query is needed
+// to learn that a task or a block does not exist.
 type everything struct {
 	tasks  map[uuid.UUID]struct{} // contains all tasks that may exist
 	blocks bool                   // reports whether blocks may exist
 }
 
 const (
-	// everyTask is the maximum number of tasks in the field `tasks` of everything. taskKnown is the
-	// size, in bytes, that the cache assumes for each of these tasks.
+	// everyTask is the maximum number of tasks in the field everything.tasks. taskKnown is the size,
+	// in bytes, that the cache assumes for each of these tasks.
 	everyTask = 1000
 	taskKnown = 48
 )

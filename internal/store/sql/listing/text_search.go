@@ -145,8 +145,8 @@ func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	return low, high, found
 }
 
-// textsOf selects the texts of executions in which the search of a list looks: the id, the kind and
-// the start of the input.
+// textsOf selects the texts that a text query searches in each execution: the id, the kind and the
+// start of the input.
 const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = 'LOCAL' THEN NULL ELSE substr(coalesce(x.input, c.content), 1, ?1) END" +
 	" FROM agent_execution x LEFT JOIN blob_chunk c ON c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0"
 
@@ -159,7 +159,7 @@ var (
 	FirstBeyond = statement.Read("SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1")
 )
 
-// LoadTexts returns the texts of executions in which the search of a list looks.
+// LoadTexts returns the texts that a text query searches in the executions that `query` selects.
 func LoadTexts(v statement.View, query *statement.Statement, args ...any) (all []trigram.FoundBy, err error) {
 	err = v.Each(query, append([]any{store.QueryBytes}, args...), func(row func(...any) error) error {
 		var s trigram.FoundBy

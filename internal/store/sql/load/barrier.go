@@ -12,7 +12,7 @@ import (
 // Barrier describes which entries before a compaction stay in the model's context. It is stored in
 // the row of the compaction, so that readers of the context need not read the earlier entries.
 type Barrier struct {
-	// Keep is the place of the first entry that stays in the context, apart from the pinned ones.
+	// Keep is the place of the first entry that stays in the context, apart from those in Pinned.
 	// If the compaction keeps no such entry, it is the compaction's own place.
 	Keep TreePlace `json:"-"`
 	// Pinned are the entries before Keep that the model still sees, in the order of the path.
@@ -39,7 +39,7 @@ var (
 
 // NewestBarrier returns the barrier of the newest compaction on the path from the root to a place.
 // It returns nil if there is no compaction on the path, or if an earlier version of the program has
-// stored it without a barrier.
+// stored the newest one without a barrier.
 func NewestBarrier(v statement.View, execution uuid.UUID, top TreePlace) (*Barrier, error) {
 	var at TreePlace
 	found, err := v.One(newestCompaction, []any{execution[:], top.Segment, top.Depth}, &at.Segment, &at.Depth)

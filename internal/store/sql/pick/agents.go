@@ -70,8 +70,9 @@ func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// dealt distributes the executions in p.all to the pickers. If these are too few and there may be
-// more, it distributes nothing and returns false.
+// dealt distributes the executions in p.all to the pickers, which can take `limit` in all. If p.all
+// has too few and more may be pending, it distributes nothing and returns false. A single picker
+// also gets the executions in `alone`.
 func (p *pending) dealt(pickers []*Picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {

@@ -13,8 +13,8 @@ import (
 
 const defaultPickLimit = 100
 
-// Pick finds the candidates (executions or tasks) on which commands with equal picks decide. For
-// each kind of pick, it reads a partial index with few other rows.
+// Pick finds the candidates (executions or tasks) on which commands with equal picks (see
+// [store.Pick]) decide. It reads partial indexes that contain little besides these candidates.
 func Pick(v statement.View, pickers []*Picker, now perdure.Time) error {
 	switch p := pickers[0].Pick; p.Kind {
 	case store.PickAgents:

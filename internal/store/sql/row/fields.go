@@ -44,8 +44,8 @@ func New[T any](name string, key int, fields []Field[T], contents ...string) Row
 	return r
 }
 
-// Written returns rows that can be written one by one, with the given sets of columns: see
-// Table.Sets.
+// Written returns r with the statements for writing single rows. The parameter `sets` contains the
+// groups of columns for Table.Sets.
 func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 	r.Table = r.Table.written(sets...)
 	return r

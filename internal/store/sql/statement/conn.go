@@ -22,8 +22,8 @@ type Conn interface {
 	Each(ctx context.Context, query *Statement, args []any, scan func(row func(dest ...any) error) error) error
 	// Together runs functions that do not depend on each other, each with its own Conn, one after
 	// the other or concurrently. It returns the first error. The first statements of the functions
-	// run in the order of the functions, so each of them sees everything that was committed before
-	// the previous one acquired its locks.
+	// run in the order of the functions. So if the first statement of one function locks rows, that
+	// of the next function sees everything that was committed before these rows were locked.
 	Together(fs ...func(c Conn) error) error
 	// Apart runs pieces, which are several decisions of one command. Like Together, it may run them
 	// concurrently. A piece waits for the locks that another piece has acquired. Pieces with the

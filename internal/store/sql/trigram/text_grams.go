@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// QueryTexts returns the two forms of a query for which texts are searched: plain, and escaped as
-// JSON. Both forms are in lower case.
+// QueryTexts returns the two forms in which a query is searched for: plain, and escaped as JSON. Both
+// forms are in lower case.
 func QueryTexts(query string) (plain, escaped string) {
 	plain = lowerASCII(query)
 	quoted, err := json.Marshal(query)
@@ -176,8 +176,8 @@ func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	return left, fewer
 }
 
-// Needle contains some trigrams of a text that is searched for, the rarest first. A text without
-// one of them cannot contain that text.
+// Needle contains some trigrams of a text that is searched for, the rarest first. A text that
+// lacks one of these trigrams cannot contain the searched text.
 type Needle []gram
 
 // maxGrams is the maximum number of trigrams of a needle. More trigrams would exclude few further

@@ -17,7 +17,7 @@ func slept() func() time.Duration {
 	return func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
-		// The process may be paused between the readings, so readings that took too long are
+		// The process may be paused between the readings of the clocks, so slow readings are
 		// discarded.
 		for range 4 {
 			before, with, after := readClock(unix.CLOCK_MONOTONIC), readClock(unix.CLOCK_BOOTTIME), readClock(unix.CLOCK_MONOTONIC)

@@ -34,8 +34,8 @@ func countSyncs(t *testing.T, c *Conn) *gathered {
 }
 
 // TestTheLogsDataIsSynced checks that commits call the sync method of the VFS until it has
-// succeeded once; it also makes the log's name durable. Later commits must sync only the data, if
-// the system can do that.
+// succeeded once, because this method also makes the log's name durable. Later commits must sync
+// only the data, if the system can do that.
 func TestTheLogsDataIsSynced(t *testing.T) {
 	path, v := writer(t)
 	g := countSyncs(t, v.Conn)

@@ -36,8 +36,8 @@ func (s *stmt) close() {
 	s.args, s.room = 0, 0
 }
 
-// begin binds an argument to each parameter. It must leave out none, which would still point to
-// memory of an earlier run.
+// begin binds an argument to each parameter. A parameter that it left out would still point to memory
+// of an earlier run.
 func (s *stmt) begin(args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), s.params)

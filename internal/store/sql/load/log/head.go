@@ -22,8 +22,8 @@ func HeadInto(h *store.Head) []any {
 }
 
 // HeadValues returns the values for WrittenHead. The last one is the position for which the nonce
-// is valid. A server of an earlier version moves the head without changing these two columns, so
-// the nonce is valid only if that position is the position of the head.
+// is valid. A server of an earlier version moves the head without changing nonce and nonce_pos, so
+// the nonce is valid only if nonce_pos equals last_pos.
 func HeadValues(h *store.Head) []any {
 	noncePos := h.LastPos
 	if h.Nonce == 0 {

@@ -255,8 +255,8 @@ func closedAfter(v statement.View, execution uuid.UUID, n int64) (closed []int64
 	return closed, err
 }
 
-// posBefore returns the position before the start of the event or block with that seq. If it is
-// pruned, the first stored one after it counts instead.
+// posBefore returns the position of the record before the first record with that seq. If no record
+// with that seq is stored, the next greater stored seq is used.
 func posBefore(v statement.View, execution uuid.UUID, seq int64, head store.Head) (int64, error) {
 	before := head.LastPos
 	pos, found, err := posOf(v, execution, seq)
