@@ -32,8 +32,8 @@ func TestEveryPricedModelHasAWindow(t *testing.T) {
 	}
 }
 
-// TestLimitsOfModels checks the limits of dated snapshots, of the provider openai-responses, and of
-// unknown models.
+// TestLimitsOfModels checks that a dated snapshot has the limits of its model, and a model of
+// openai-responses those of the same model of openai. An unknown model has UnknownWindow.
 func TestLimitsOfModels(t *testing.T) {
 	own := llm.Windows{{Provider: "acme", ID: "m"}: {Window: 5000}}
 	ps := llm.NewProviders()

@@ -63,9 +63,9 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	}, ruleSchemas.Fits)
 }
 
-// maxAskedTogether is the maximum number of calls in a group that wait for an approval at the same
-// time. It is half of an execution's limit of open questions. The other half is for questions that
-// the agent's function asks.
+// maxAskedTogether is the maximum number of calls in a group (see pending.next) that wait for an
+// approval at the same time. It is half of an execution's limit of open questions. The other half is
+// for questions that the agent's function asks.
 const maxAskedTogether = perdure.MaxOpenQuestions / 2
 
 // begun calls the function `begin` for each call of the group that has no result yet, until

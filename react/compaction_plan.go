@@ -12,8 +12,8 @@ const (
 	// maxKeptTokens is the maximum size, in tokens, of the newest turns that a compaction keeps. They are
 	// also at most a quarter of the window.
 	maxKeptTokens = 20_000
-	// maxPinnedTokens is the maximum size, in tokens, of all pinned messages. They are also at most an
-	// eighth of the window.
+	// maxPinnedTokens is the maximum size, in tokens, of all messages that a compaction covers but
+	// that stay in the context (pinned). They are also at most an eighth of the window.
 	maxPinnedTokens = 4_000
 	// maxSummaryTokens is the maximum size of a summary in tokens. A summary is also at most a quarter of
 	// the window, both of the model that writes it and of the model that reads it.

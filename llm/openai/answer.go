@@ -39,7 +39,7 @@ type tokenCounts struct {
 	} `json:"completion_tokens_details"`
 }
 
-// answer assembles the chunks of one stream to a response.
+// answer assembles a response from the chunks of one stream.
 type answer struct {
 	adapter.Answer
 	fragments toolCalls

@@ -132,7 +132,7 @@ func idempotencyExpires(f *fixture) {
 	f.equal("the key that lives, after others went", known(org, "lives"), &lives)
 }
 
-// unused returns an API key that was never used, as lists of keys contain it.
+// unused returns the key with an empty Use, as lists of keys return a key that was never used.
 func unused(k perdure.APIKey) *perdure.APIKey {
 	k.Use = &perdure.KeyUse{}
 	return &k

@@ -21,7 +21,8 @@ var segmentTests = map[string]func(*fixture){
 	"a tree with many branch points":                 manyBranches,
 }
 
-// tree models the tree of an execution's entries.
+// tree contains the entries that a test has created in one execution. The tests compute from them
+// what the store must return.
 type tree struct {
 	*fixture
 	id      uuid.UUID
@@ -88,7 +89,7 @@ func (tr *tree) add(parent *uuid.UUID, t perdure.EntryType) uuid.UUID {
 	return e.ID
 }
 
-// walk returns the path to an entry, computed from the parents in the model.
+// walk returns the path to an entry, computed from the parents of the entries in tr.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; {
 		e := tr.entries[*at]
@@ -148,8 +149,8 @@ func (tr *tree) anyEntry(t *rapid.T) uuid.UUID {
 	return tr.all[rapid.IntRange(0, len(tr.all)-1).Draw(t, "entry")].ID
 }
 
-// compare compares results of the store with the model: a part of a path, the length of the path,
-// and the common ancestor of two entries.
+// compare checks that the store returns the same as can be computed from the entries in tr: a part
+// of a path, the length of the path, and the common ancestor of two entries.
 func (tr *tree) compare(t *rapid.T) {
 	tr.Helper()
 	leaf, other := tr.anyEntry(t), tr.anyEntry(t)
