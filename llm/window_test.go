@@ -68,8 +68,8 @@ func TestLimitsOfModels(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsTable checks how an operator's table changes the default tables, and that the
-// error about an invalid table contains the name of the member.
+// TestTheOperatorsTable checks how an operator's table changes the default tables. The error about
+// an invalid table must contain the name of the invalid member.
 func TestTheOperatorsTable(t *testing.T) {
 	prices, windows, err := llm.ParseModels([]byte(`{
 		"anthropic/claude-sonnet-4-5": {"window": 1000000},

@@ -58,8 +58,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestItemsThatComeWhole checks that a stream with only complete items, without deltas, gives the
-// whole response. Some servers send such streams.
+// TestItemsThatComeWhole checks that the response is complete if a stream has only complete items,
+// without deltas. Some servers send such streams.
 func TestItemsThatComeWhole(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"S"}}`,

@@ -206,8 +206,8 @@ func kindsKept(f *fixture) {
 	f.equal("the code of a kind of tasks", perdure.CodeOf(err), perdure.NotFound)
 }
 
-// kindsTogether checks concurrent commands, each of which adds a provider to the same kind of tasks.
-// No provider may be lost.
+// kindsTogether checks concurrent commands, each of which adds a model provider to the same kind of
+// agents. No provider may be lost.
 func kindsTogether(f *fixture) {
 	var all sync.WaitGroup
 	want := map[string]bool{}

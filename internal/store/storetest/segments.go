@@ -206,7 +206,8 @@ func (tr *tree) sound() {
 	}
 }
 
-// branchesGoOn appends entries to the ends of two branches, in turn.
+// branchesGoOn appends entries to the ends of two branches, in turn, and checks the path of each
+// branch.
 func branchesGoOn(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -220,8 +221,8 @@ func branchesGoOn(f *fixture) {
 	tr.sound()
 }
 
-// pathsBeside checks the path to an entry that is not on the current path. It must begin with the
-// path to the entry's nearest ancestor that is on the current path.
+// pathsBeside checks the paths to llm_call entries, which are never part of the path that a model
+// sees. The path to such an entry must consist of its ancestors and the entry itself.
 func pathsBeside(f *fixture) {
 	tr := f.tree()
 	first := tr.add(nil, perdure.EntryLLMCall)
@@ -275,7 +276,7 @@ func commonAncestors(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// manyBranches builds a path with another branch at every entry.
+// manyBranches checks reads of a path with another branch at every entry.
 func manyBranches(f *fixture) {
 	tr := f.tree()
 	at := tr.next(nil, perdure.EntryMessage)

@@ -81,8 +81,8 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look returns the state that a decision on the execution gets if its command has these needs. It
-// changes nothing.
+// look returns the state that a command on the execution gets if it has these needs. look changes
+// nothing.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State
