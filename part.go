@@ -143,8 +143,8 @@ func AcceptableResult(parts []Part) []Part {
 	})
 }
 
-// mendParts applies the function `mend` to each part. The function reports whether it has changed
-// the part. If no part changes, the result is the same slice.
+// mendParts applies the function `mend` to each part. The bool that `mend` returns says whether it
+// has changed the part. If no part changes, mendParts returns the same slice.
 func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 	out := parts
 	for i, p := range parts {

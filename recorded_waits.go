@@ -10,7 +10,8 @@ import (
 // is entered again reads this record, so that its waits have the same due times and outcomes as
 // before. A checkpoint empties the record.
 type RecordedWaits struct {
-	// Dues are the due times of timers. They are stored until the outcome of the wait is recorded.
+	// Dues are the due times of the timers in waits. Once the outcome of a wait is recorded, the due
+	// times of its timers are removed.
 	Dues []TimerDue `json:"dues,omitempty"`
 	// Outcomes are the recorded outcomes of waits, one list for each name of a wait.
 	Outcomes []WaitOutcomes `json:"outcomes,omitempty"`

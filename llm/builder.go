@@ -121,8 +121,8 @@ func (b *Builder) SetSignature(signature string) {
 	b.parts[b.grow(perdure.PartThinking)].ThinkingSignature = signature
 }
 
-// SetNative stores block in the open thinking part. The block is the thinking in the provider's own
-// format.
+// SetNative stores a content block in the open thinking part. The block is the thinking in the
+// provider's own format.
 func (b *Builder) SetNative(block json.RawMessage) {
 	b.parts[b.grow(perdure.PartThinking)].Native = block
 }

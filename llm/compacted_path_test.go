@@ -35,7 +35,7 @@ var pathMakers = []llm.Model{
 	{Provider: "gemini", ID: "gemini-3-pro-preview"},
 }
 
-// drawCompactedPath returns a random path, which ends where the next model call follows.
+// drawCompactedPath returns a random path. It ends where an agent would make the next model call.
 func drawCompactedPath(t *rapid.T) *compactedPath {
 	c := &compactedPath{t: t, thoughts: map[uuid.UUID][]string{}, signed: map[uuid.UUID][]string{}, makers: map[uuid.UUID]llm.Model{}}
 	if rapid.Bool().Draw(t, "system") {
@@ -192,8 +192,8 @@ func (c *compactedPath) compact() {
 	c.addEntry(e)
 }
 
-// pinned returns the ids of random user and system messages among the entries up to the index
-// `last`.
+// pinned returns the ids of the messages that stay in the context although a compaction covers them:
+// random user and system messages among the entries up to the index `last`.
 func (c *compactedPath) pinned(last int) []uuid.UUID {
 	ids := []uuid.UUID{}
 	for _, e := range c.entries[:last+1] {

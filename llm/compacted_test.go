@@ -71,10 +71,10 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	}
 }
 
-// compactedSender sends requests to a fake server, which stores them. It also counts pieces of
-// thinking: the field `rewritten` counts those in messages of its own model that a compaction has
-// rewritten, and the field `unchanged` those that were sent. The field `signatures` counts the
-// signatures of calls in the rewritten messages.
+// compactedSender sends requests to a fake server, which stores them. It counts the pieces of
+// thinking that were sent (`unchanged`). Of the messages that its own model made and a compaction
+// has rewritten, it counts the pieces of thinking (`rewritten`) and the signatures of the calls
+// (`signatures`).
 type compactedSender struct {
 	llm.Provider
 	remote                           llmtest.Remote
@@ -118,9 +118,9 @@ func (s *compactedSender) sent(t *rapid.T, messages []perdure.Message, thinking 
 	return s.server.Requests()[before].Raw
 }
 
-// checkThinking checks that a request contains no thinking of a rewritten message, or of an entry
-// that is not in the context. The request must contain the signatures of the tool calls that its
-// own model has made.
+// checkThinking checks that a request contains no thinking of a rewritten message, and none of an
+// entry that is not in the context. A request to Gemini must contain the signatures of those calls
+// in rewritten messages that the model of the request has made.
 func (s *compactedSender) checkThinking(t *rapid.T, path *compactedPath, c perdure.Context, body []byte) {
 	own := llm.Model{Provider: s.Name(), ID: s.remote.Model}
 	for id, thoughts := range path.thoughts {

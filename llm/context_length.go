@@ -18,7 +18,8 @@ type overWindow struct {
 	text string
 }
 
-// overWindows are the known answers. The comment at each element names the servers that send it.
+// overWindows are all known error responses to a request that does not fit into the model's context
+// window. The comment at an element names the servers that send it.
 var overWindows = []overWindow{
 	{code: "context_length_exceeded"},   // OpenAI, and many compatible servers
 	{code: "exceed_context_size_error"}, // llama.cpp

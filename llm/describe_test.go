@@ -41,8 +41,8 @@ func TestKnownProvidersAreThoseThatExist(t *testing.T) {
 	}
 }
 
-// TestRemotesAreTheKnownProviders checks that the list remotes contains every known provider except
-// scripted. The tests over all providers use this list.
+// TestRemotesAreTheKnownProviders checks that the list `remotes`, which the tests of all providers
+// use, contains every known provider except scripted.
 func TestRemotesAreTheKnownProviders(t *testing.T) {
 	endpoints, err := llm.NewEndpoints(nil)
 	if err != nil {

@@ -93,8 +93,8 @@ func (e *Endpoints) allow(pair Endpoint) error {
 	return nil
 }
 
-// Hosts returns the hosts in the endpoints that the operator configured. These hosts may have
-// private addresses.
+// Hosts returns the hosts in the endpoints that the operator configured. A client may connect to
+// these hosts even if their addresses are private.
 func (e *Endpoints) Hosts() []string { return e.hosts }
 
 // Allowed returns the allowed endpoints, without keys, in no particular order. A worker reports

@@ -47,7 +47,7 @@ func TestAnEstimateIsTheSumOfItsParts(t *testing.T) {
 	})
 }
 
-// TestEstimates checks the estimates of each type of part.
+// TestEstimates compares the estimates for each type of part with fixed numbers.
 func TestEstimates(t *testing.T) {
 	signed := perdure.Part{Type: perdure.PartThinking, Thinking: strings.Repeat("t", 70), ThinkingSignature: "s"}
 	unsigned := signed

@@ -136,8 +136,8 @@ func (g *guard) settle(i int, p *perdure.Part) {
 		changed = true
 		g.replace(p, said.text.String())
 	}
-	// The signature of a changed text is invalid. A native block is removed, because it may contain
-	// the key in any form.
+	// If the text was changed, its signature is no longer valid, and the native block may contain the
+	// key in any form. So both are removed.
 	for _, signature := range []*string{&p.ThinkingSignature, &p.TextSignature} {
 		if changed || g.hider.Shows(*signature) {
 			*signature = ""

@@ -22,8 +22,8 @@ func text(role perdure.Role, words string) perdure.Message {
 	return message(role, []perdure.Part{perdure.Text(words)})
 }
 
-// madeBy returns an answer of a model of the provider. If call is not empty, the answer calls the
-// tool with that name.
+// madeBy returns an answer of a model of the provider. If the parameter `call` is not empty, the
+// answer calls the tool with that name.
 func madeBy(provider, words, call string) perdure.Message {
 	m := text(perdure.RoleAssistant, words)
 	m.Provider, m.Model, m.StopReason = provider, "m", perdure.StopEndTurn

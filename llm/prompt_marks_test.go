@@ -23,9 +23,10 @@ func promptOfTexts(t *testing.T, system string, texts []string) llm.Prompt {
 	return p
 }
 
-// TestChangesOfPromptsAreFound checks that the marks of two random prompts find the first message
-// that differs. The index of that message must be exact for the first messages, and later exact to
-// an eighth of the index. The size of the marks must grow slowly with the conversation.
+// TestChangesOfPromptsAreFound checks that ChangeFrom finds the first message that differs between
+// two random prompts. It must return a range of indexes that contains this message. The length of
+// the range is at most an eighth of the message's index, plus one. The size of the marks must grow
+// slowly with the conversation.
 func TestChangesOfPromptsAreFound(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 3))

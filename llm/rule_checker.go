@@ -14,7 +14,7 @@ type ruleChecker struct {
 	seen map[string]bool // ids of all tool calls so far; nil if sent is true
 	// The field `calls` contains the ids of the tool calls in the last assistant message, and the
 	// field `open` those of the calls that have no result yet. The field `answers` is the index of
-	// the message.
+	// that assistant message.
 	calls, open []string
 	answers     int
 	last        perdure.Role // role of the last message besides system messages

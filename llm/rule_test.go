@@ -97,11 +97,10 @@ func ofRole(role perdure.Role) func(int, perdure.Message) bool {
 // breach describes a change that breaks one rule at one message.
 type breach struct {
 	rule llm.Rule
-	// adapted reports that a provider corrects the breach when it converts the messages, so that it
-	// sends the conversation.
+	// adapted says that some provider corrects the messages when it converts them. This provider
+	// sends the conversation and does not refuse it.
 	adapted bool
-	// at returns the indexes of the messages at which the function in the field do can break the
-	// rule.
+	// at returns the indexes of the messages with which the function `do` can break the rule.
 	at func(path []perdure.Message) []int
 	// do breaks the rule at message i, and returns the index that the error must name.
 	do func(path []perdure.Message, i int) ([]perdure.Message, int)
@@ -261,8 +260,8 @@ func cloned(path []perdure.Message) []perdure.Message {
 	return path
 }
 
-// checkBreach checks the results of CheckMessages and CheckRequest for a conversation that breaks a
-// rule.
+// checkBreach checks that CheckMessages returns the broken rule and the index `at`. CheckRequest must
+// return the same, or no error if the provider corrects the messages.
 func checkBreach(t *rapid.T, p llm.Provider, b breach, bad []perdure.Message, at int) {
 	var rule *llm.RuleError
 	if err := llm.CheckMessages(p, bad); !errors.As(err, &rule) || rule.Rule != b.rule || rule.Message != at || rule.Provider != p.Name() || rule.Detail == "" {

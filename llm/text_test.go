@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// allocated returns the number of bytes that the function do allocates.
+// allocated returns the number of bytes that the function `do` allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

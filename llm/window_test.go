@@ -32,8 +32,8 @@ func TestEveryPricedModelHasAWindow(t *testing.T) {
 	}
 }
 
-// TestLimitsOfModels checks the limits of dated snapshots, of the provider openai-responses, and of
-// unknown models.
+// TestLimitsOfModels checks that a dated snapshot has the limits of its model, and a model of
+// openai-responses those of the same model of openai. An unknown model has UnknownWindow.
 func TestLimitsOfModels(t *testing.T) {
 	own := llm.Windows{{Provider: "acme", ID: "m"}: {Window: 5000}}
 	ps := llm.NewProviders()
@@ -68,8 +68,8 @@ func TestLimitsOfModels(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsTable checks how an operator's table changes the default tables, and that the
-// error about an invalid table contains the name of the member.
+// TestTheOperatorsTable checks how an operator's table changes the default tables. The error about
+// an invalid table must contain the name of the invalid member.
 func TestTheOperatorsTable(t *testing.T) {
 	prices, windows, err := llm.ParseModels([]byte(`{
 		"anthropic/claude-sonnet-4-5": {"window": 1000000},

@@ -63,14 +63,14 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	}, ruleSchemas.Fits)
 }
 
-// maxAskedTogether is the maximum number of calls in a group that wait for an approval at the same
-// time. It is half of an execution's limit of open questions. The other half is for questions that
-// the agent's function asks.
+// maxAskedTogether is the maximum number of calls in a group (see pending.next) that wait for an
+// approval at the same time. It is half of an execution's limit of open questions. The other half is
+// for questions that the agent's function asks.
 const maxAskedTogether = perdure.MaxOpenQuestions / 2
 
-// begun calls the function `begin` for each call of the group that has no result yet, until
-// maxAskedTogether calls wait for an approval. It returns the calls of the group up to that point.
-// The rest becomes part of the next group.
+// begun calls the function `begin` for each call of the group (see pending.next) that has no result
+// yet, until maxAskedTogether calls wait for an approval. It returns the calls of the group up to
+// that point. The rest becomes part of the next group.
 func begun(group []call, begin func(*call)) []call {
 	asked := 0
 	for i := range group {
@@ -158,8 +158,8 @@ func (l *loop) takeEdit(c *call, q perdure.Question) {
 	}
 }
 
-// awaitApprovals waits until every approval question of the group is decided, and schedules each
-// call as soon as it is approved. If a user message arrives first, awaitApprovals withdraws the
+// awaitApprovals waits until the approval question of each call in `group` is decided, and schedules
+// a call as soon as it is approved. If a user message arrives first, awaitApprovals withdraws the
 // open questions, skips the calls that they are about, and returns the message. If a person stops
 // the turn, awaitApprovals records that in the state of the loop.
 func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {

@@ -115,8 +115,8 @@ func TestABadSummaryChangesNothing(t *testing.T) {
 	}
 }
 
-// summaryUsage returns the number of llm_call entries with a usage that belong to calls for
-// summaries.
+// summaryUsage returns the number of llm_call entries that record a call for a summary and have a
+// usage.
 func (s *scriptedEngine) summaryUsage(id uuid.UUID) (n int) {
 	s.t.Helper()
 	page, err := s.store.AllEntries(s.t.Context(), id, "", 1000)

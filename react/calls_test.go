@@ -108,8 +108,9 @@ func TestRebuiltCallsSayWhetherTheyMatch(t *testing.T) {
 	}
 }
 
-// TestRebuiltCallsOfOtherPurposes checks calls for summaries and calls of Generate, which record no
-// prompt hash, and tasks that are no model calls.
+// TestRebuiltCallsOfOtherPurposes checks that calls for summaries and calls of Generate are rebuilt
+// with their purpose and without a comparison of prompts. The error is invalid_argument for an
+// unknown provider, and not_found for a task that is no model call.
 func TestRebuiltCallsOfOtherPurposes(t *testing.T) {
 	var calls Calls
 	for purpose, edit := range map[string]func(*modelRequest){

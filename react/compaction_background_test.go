@@ -120,7 +120,7 @@ func (s *workerPool) wantStates(id uuid.UUID, want ...string) {
 }
 
 // TestASummaryIsWrittenWhileTheRunGoesOn checks that the run continues while a summary is written.
-// The first context after that contains the summary and all messages since the summary was begun.
+// Once the summary is written, the next context contains it, and all messages since it was begun.
 func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {

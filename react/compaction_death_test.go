@@ -62,7 +62,8 @@ func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 				completed++
 			}
 		}
-		// A summary that was written after the last turn is used with the next turn.
+		// One summary may be written but not used: it was written after the last turn, and would be
+		// used with the next turn.
 		if used, recorded := len(s.compactions(x)), s.summarized(id); used == 0 || used != recorded || completed-used > 1 {
 			t.Errorf("%d summaries are written, %d recorded, %d used", completed, recorded, used)
 		}

@@ -76,9 +76,9 @@ func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	return pinned, keep
 }
 
-// pinnedEarlier returns the ids of the messages that an earlier compaction pinned. In the context,
-// they come before that compaction, so a new compaction that covered only them would not replace
-// the earlier summary.
+// pinnedEarlier returns the ids of the messages that stay in the context although an earlier
+// compaction covers them. They come before that compaction in the context, so a new compaction that
+// covered only them would not replace the earlier summary.
 func pinnedEarlier(pieces []piece) []uuid.UUID {
 	at := slices.IndexFunc(pieces, func(c piece) bool { return c.Entry.Type == perdure.EntryCompaction })
 	var ids []uuid.UUID

@@ -12,8 +12,8 @@ const (
 	// maxKeptTokens is the maximum size, in tokens, of the newest turns that a compaction keeps. They are
 	// also at most a quarter of the window.
 	maxKeptTokens = 20_000
-	// maxPinnedTokens is the maximum size, in tokens, of all pinned messages. They are also at most an
-	// eighth of the window.
+	// maxPinnedTokens is the maximum size, in tokens, of all messages that a compaction covers but
+	// that stay in the context (pinned). They are also at most an eighth of the window.
 	maxPinnedTokens = 4_000
 	// maxSummaryTokens is the maximum size of a summary in tokens. A summary is also at most a quarter of
 	// the window, both of the model that writes it and of the model that reads it.
@@ -77,8 +77,8 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	return record, keep < all, true, nil
 }
 
-// choose sets the pinned pieces in the record. This compaction covers the first `keep` pieces. With
-// a window that is large enough, it would cover the first `all` pieces.
+// choose sets record.Pinned, the covered pieces that stay in the context. The compaction covers the
+// first `keep` pieces. With a window that is large enough, it would cover the first `all` pieces.
 func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep, all int) {
 	if p.all {
 		record.Pinned, keep = p.planAll(pieces)
@@ -92,8 +92,8 @@ func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep,
 	return p.fitting(pieces, all, record.Pinned), all
 }
 
-// countCovered returns how many of the pieces a summary replaces: those that are neither pinned nor an
-// earlier compaction.
+// countCovered returns how many of the pieces a summary replaces: all except an earlier compaction
+// and the pinned pieces, which stay in the context.
 func countCovered(pieces []piece, pinned []uuid.UUID) int {
 	n := 0
 	for _, c := range pieces {
@@ -169,8 +169,8 @@ func (p piece) begins() bool {
 }
 
 // keepFrom returns the index of the first piece that a compaction keeps. A compaction keeps the
-// newest turn, and as many turns before it as fit into keptTokens. It keeps nothing before an
-// earlier compaction, because these pieces are pinned.
+// newest turn, and as many turns before it as fit into keptTokens. It keeps no piece before an
+// earlier compaction, because such a piece is a pinned message of that compaction, not a turn.
 func (p planner) keepFrom(pieces []piece) int {
 	keep, tokens := len(pieces), 0
 	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
@@ -187,9 +187,9 @@ func (p planner) keepFrom(pieces []piece) int {
 }
 
 // fitting returns the number of pieces to cover. The candidates are `keep` and each smaller index
-// at which a turn begins, if there is an unpinned piece before the index. The result is the largest
-// candidate for which the request for a summary fits into the window. If the request fits for none,
-// it is the smallest candidate. Without candidates it is 0.
+// at which a turn begins, if a summary would replace a piece before that index. The result is the
+// largest candidate for which the request for a summary fits into the window. If the request fits
+// for none, it is the smallest candidate. Without candidates it is 0.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false

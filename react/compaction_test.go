@@ -317,8 +317,9 @@ func TestASummaryThatIsNotWhole(t *testing.T) {
 }
 
 // TestALongMessageIsCompacted checks user messages that exceed a quarter of the window. They are
-// cut in the requests for summaries. A client's request for a compaction covers the whole
-// conversation, even if that needs several summaries. Only the first user message is pinned.
+// cut in the requests for summaries. A compaction that a client requests covers the whole
+// conversation, even if that needs several summaries. Only the first user message stays in the
+// context.
 func TestALongMessageIsCompacted(t *testing.T) {
 	off := true
 	const answers = 12

@@ -35,8 +35,8 @@ func sum() tool.Tool {
 	}, tool.WithOnLost(perdure.OnLostRetry))
 }
 
-// open starts a server and a worker with the react agent, whose model answers as script says. The
-// returned function stops them.
+// open starts a server and a worker with the react agent. The answers of the model are those in the
+// constant `script`. The returned function stops server and worker.
 func open(change func(*react.Config)) (d *exampletest.Deployment, end func()) {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {

@@ -16,8 +16,8 @@ type GenerateOptions struct {
 	Model perdure.ModelConfig
 	// Name identifies the model call within the execution or, in the function of an agent.Loop,
 	// within one iteration. Without a Name, the messages and options identify the call: two calls
-	// with the same messages and options get the same answer. To make two such calls, or two calls
-	// with the same Name, separate calls, give them different Instances.
+	// with the same messages and options get the same answer. Two such calls, or two calls with the
+	// same Name, are separate calls only if their Instances differ.
 	Name, Instance string
 	// System is the system prompt.
 	System string

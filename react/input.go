@@ -190,9 +190,9 @@ func (l *loop) skip(calls []call) error {
 const copyBytes = 1 << 20
 
 // copyFrom copies the path of an earlier execution, if the input says that this execution continues
-// its conversation. It returns the calls in that path that have no result. The id of a copy is
-// derived from this execution's id and the id of the copied entry. Tool calls keep their ids, which
-// the client knows.
+// the earlier conversation. It returns the calls in that path that have no result. The id of a copy
+// is derived from this execution's id and the id of the copied entry. Tool calls keep their ids,
+// which the client knows.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {
@@ -210,7 +210,7 @@ func (l *loop) copyFrom() ([]call, error) {
 			return nil, err
 		}
 		open = openAfter(open, m)
-		// The earlier execution may have stored the entry before these limits existed.
+		// An older version, which did not check the parts of messages, may have stored the entry.
 		m.Parts = perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts))
 		if _, err := l.ctx.Append(m, agent.WithEntryID(l.derived(e.ID)), agent.WithKey("from:"+e.ID.String()), l.asCopyOf(e)); err != nil {
 			return nil, err

@@ -35,7 +35,8 @@ func (l *loop) await(futures ...agent.Future) ([]agent.Result, error) {
 	return nil, l.stop(met.Signal())
 }
 
-// interrupted reports whether a person has stopped the turn. If so, it has called stop.
+// interrupted takes the signal with which a person has stopped the turn, and calls stop. It returns
+// false if there is no such signal.
 func (l *loop) interrupted() (bool, error) {
 	there, err := l.ctx.HasSignal(perdure.InterruptSignal)
 	if err != nil || !there {

@@ -155,8 +155,8 @@ func (m *killedDispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, l
 	return through(m, "PutBlob", func() (perdure.BlobRef, error) { return m.Dispatch.PutBlob(ctx, owner, length, content) })
 }
 
-// Entries reads the whole path before it returns the first entry, so that the complete reply is
-// lost.
+// Entries reads the whole path before it returns the first entry. So if the process dies at this
+// call, the worker loses the complete reply, not a part of it.
 func (m *killedDispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		all, err := through(m, "Entries", func() ([]perdure.Entry, error) {

@@ -160,7 +160,8 @@ type outcome struct {
 // call.
 type line struct{ text, label string }
 
-// undisturbed checks the outcome of a run without interruption.
+// undisturbed checks a run without interruption: each task has one attempt, and there are at least
+// 1,000 points at which a run can be interrupted.
 func (o *outcome) undisturbed(t *testing.T) {
 	t.Helper()
 	o.compare(t, o)
@@ -174,7 +175,8 @@ func (o *outcome) undisturbed(t *testing.T) {
 	}
 }
 
-// compare compares the outcome of an interrupted run with that of an undisturbed run.
+// compare checks that an interrupted run has the same conversation as the undisturbed run `want`,
+// except for the results of interrupted tools, and the same number of tasks.
 func (o *outcome) compare(t *testing.T, want *outcome) {
 	t.Helper()
 	bad := func(format string, args ...any) {

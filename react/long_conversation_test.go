@@ -109,9 +109,9 @@ func (h *crashStore) say(id uuid.UUID, text string) {
 	}
 }
 
-// stride is the number of commits between two deaths in the long form of the test. It plays the run
-// with the first death at each of the commits 1 to stride, so that each commit is hit in one of the
-// plays.
+// stride is the number of commits between two deaths in the long form of the test. The test plays
+// the run once for each first death at the commits 1 to `stride`, so that a process dies at each
+// commit in one of the plays.
 const stride = 7
 
 // TestALongConversationSurvivesDeaths checks a run of many turns with tools, and a long chat, in a

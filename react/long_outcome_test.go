@@ -116,7 +116,8 @@ func (h *crashStore) readTasks(id uuid.UUID, o *longOutcome) {
 	}
 }
 
-// undisturbed checks the outcome of a run without deaths.
+// undisturbed checks that a run without deaths has no interrupted tools, at least five compactions,
+// and one attempt of each model call.
 func (o *longOutcome) undisturbed(t *testing.T) {
 	t.Helper()
 	o.compare(t, o)
@@ -132,7 +133,9 @@ func (o *longOutcome) attempts() (n int) {
 	return n
 }
 
-// compare compares the outcome with that of a run without deaths.
+// compare checks that the run has the same conversation and the same number of turns as the run
+// `want`, which had no deaths. No effect of a tool may occur twice, and only interrupted tools may
+// have had no effect.
 func (o *longOutcome) compare(t *testing.T, want *longOutcome) {
 	t.Helper()
 	o.comparePaid(t)

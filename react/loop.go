@@ -124,9 +124,9 @@ func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle runs between two responses. If a message has arrived, or if the run is not one-shot, it
-// waits for a message and begins the next response. Otherwise the run is over: idle returns true,
-// or the error if the model failed.
+// idle runs between two responses. A one-shot run ends here, unless a message has already arrived or
+// a person stopped the response: idle returns true, or the error if the model failed. In any other
+// case, idle takes or awaits one signal. A user message begins the next response.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {

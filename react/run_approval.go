@@ -65,7 +65,7 @@ func (r *run) clear(c *call, j perdure.Judgement, why perdure.Clearance) {
 	r.schedule(c, append(r.limits(c, j.Requires), agent.WithClearance(why))...)
 }
 
-// awaitApprovals waits until no call of the group waits for an approval. Each call is scheduled as
+// awaitApprovals waits until no call in `group` waits for an approval. Each call is scheduled as
 // soon as it is approved.
 func (r *run) awaitApprovals(group []call) error {
 	for {

@@ -123,8 +123,8 @@ func (r *run) names() []string {
 	return names
 }
 
-// runCalls runs the tool calls in an answer, one group after another, and adds their results to the result
-// of the Run in the order of the calls.
+// runCalls runs the tool calls in an answer, one group (see pending.next) after another. It adds
+// their results to the result of the Run in the order of the calls.
 func (r *run) runCalls(calls []call) error {
 	p := pending{Calls: calls}
 	r.calls = nil

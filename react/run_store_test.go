@@ -58,7 +58,7 @@ func newRunStore(t *testing.T, open opentest.Opener) *runStore {
 // goroutines.
 type process struct{ stop func() }
 
-// server creates a server on the store s. All servers of a run share the notifier.
+// server creates a server on the store s. All servers of a run get the same notifier `hints`.
 func (w *runStore) server(s store.Store, hints notify.Notifier) *engine.Engine {
 	return engine.New(engine.Config{Store: s, Hints: hints, Lease: runLease, Logger: slog.New(slog.DiscardHandler)})
 }

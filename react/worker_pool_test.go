@@ -72,7 +72,7 @@ type workerSetup struct {
 	others  []agent.Definition // additional agents of the worker
 }
 
-// work starts a worker, and returns a function that stops it. The functions in change edit the
+// work starts a worker, and returns a function that stops it. The functions in `change` edit the
 // worker's configuration.
 func (s *workerPool) work(parked int, change ...func(*workerSetup)) (stop func()) {
 	s.t.Helper()

@@ -128,7 +128,7 @@ func (c *certificate) forListener(protocols ...string) *tls.Config {
 			config.NextProtos = protocols
 			return config, nil
 		},
-		// Connections use only GetConfigForClient. GetCertificate is set for callers that refuse a
+		// Connections use only GetConfigForClient. GetCertificate is set for libraries that refuse a
 		// configuration without a certificate.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil },
 	}

@@ -24,8 +24,8 @@ type Stream struct {
 	// has closed it.
 	ClosedBy  *StreamProducer
 	CreatedAt perdure.Time
-	// KeyID is the id of the API key that created the stream. The limits of that key include the
-	// stream.
+	// KeyID is the id of the API key that created the stream. The stream counts for the limits of
+	// that key.
 	KeyID *uuid.UUID
 }
 

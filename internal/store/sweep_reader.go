@@ -23,7 +23,7 @@ type SweepReader interface {
 	// returns 0 if the store cannot free unused pages.
 	Unused(ctx context.Context) (pages, pageSize int64, err error)
 
-	// ExpiredLinks returns at most limit expired links to questions, in the order in which they
+	// ExpiredLinks returns at most `limit` expired links to questions, in the order in which they
 	// expired.
 	ExpiredLinks(ctx context.Context, now perdure.Time, limit int) ([]*perdure.QuestionLink, error)
 	// DeadStreams reports whether rows of deleted streams remain.
@@ -32,7 +32,7 @@ type SweepReader interface {
 	// DueWebhooks returns enabled webhooks that have a due delivery, ordered by id. It returns at
 	// most `limit` webhooks whose ids are greater than `after`.
 	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
-	// Overdue returns at most limit enabled webhooks that have more than perdure.MaxUndelivered
+	// Overdue returns at most `limit` enabled webhooks that have more than perdure.MaxUndelivered
 	// pending deliveries.
 	Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error)
 	// OldDeliveries reports whether Changes.SweepDeliveries would delete something.

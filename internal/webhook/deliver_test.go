@@ -207,7 +207,8 @@ func TestAGoneEndpointIsDisabled(t *testing.T) {
 	})
 }
 
-// TestTwoSecretsSignWhileRotating checks which secrets sign before, during and after a rotation.
+// TestTwoSecretsSignWhileRotating checks that the new and the old secret sign after a rotation, until
+// the old secret expires or is dropped. Then only the new secret signs.
 func TestTwoSecretsSignWhileRotating(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)
@@ -245,8 +246,8 @@ func TestTwoSecretsSignWhileRotating(t *testing.T) {
 	})
 }
 
-// TestATestEventIsSent checks the delivery of a webhook.test event to a webhook that does not
-// subscribe to this type.
+// TestATestEventIsSent checks that a webhook.test event is sent even to a webhook that does not
+// subscribe to this type. A test of another org's webhook, or of one that does not exist, is refused.
 func TestATestEventIsSent(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)

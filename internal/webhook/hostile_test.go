@@ -201,8 +201,8 @@ func TestAHangingEndpointDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestAnEndpointThatHangsIsGivenUp checks the time limit of an attempt, in virtual time: for an
-// endpoint that does not respond, and for one whose response does not end.
+// TestAnEndpointThatHangsIsGivenUp checks, in virtual time, that an attempt ends after 10 seconds if
+// the endpoint does not respond, or if its response does not end.
 func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		for _, c := range []struct {

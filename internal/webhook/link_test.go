@@ -174,7 +174,8 @@ func (b *bench) question(id uuid.UUID) *perdure.Question {
 	return q
 }
 
-// TestDeliveriesWithoutALink checks the cases in which a delivery of a new question has no link.
+// TestDeliveriesWithoutALink checks that the delivery of a new question has no link if there is no
+// public URL, if the webhook's key is revoked or may not answer, or if the question has ended.
 func TestDeliveriesWithoutALink(t *testing.T) {
 	none := func(*perdure.NewQuestion) {}
 	for name, c := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestALostOutcomeIsSentAgain checks a delivery whose server stopped before it recorded the
-// outcome. After the lease, the delivery must be sent again with the same id. The outcome of the
-// first attempt must not count if it is recorded later.
+// outcome. When the lease has ended, the delivery must be sent again with the same id. If the
+// outcome of the first attempt is recorded later, it must not count.
 func TestALostOutcomeIsSentAgain(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// room decides how many requests each webhook with due deliveries may begin now. It allows one
-// request at a time, to the orgs in turn, and to the webhooks of an org in turn. The result `full`
-// reports whether some webhook may begin no request.
+// room decides how many requests each webhook with due deliveries may begin now. It visits the orgs
+// in turn until no request is left to allow. In each org it allows one request, to the webhooks of
+// the org in turn. The result `full` reports whether some webhook may begin no request.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// answer assembles the events of one stream to a response.
+// answer assembles a response from the events of one stream.
 type answer struct {
 	adapter.Answer
 	open map[int64]*block

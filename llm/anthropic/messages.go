@@ -98,8 +98,9 @@ func content(parts []perdure.Part) []anthropic.ContentBlockParamUnion {
 	return blocks
 }
 
-// orEmpty returns blocks, or a placeholder text if there are none. Without the placeholder, the
-// user message would be omitted, and the conversation would end with an assistant message.
+// orEmpty returns the blocks of a user message, or a placeholder text if there are none. Without
+// the placeholder, the message would be omitted, and the conversation would end with an assistant
+// message.
 func orEmpty(blocks []anthropic.ContentBlockParamUnion) []anthropic.ContentBlockParamUnion {
 	if len(blocks) == 0 {
 		return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("(empty message)")}

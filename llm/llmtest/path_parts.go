@@ -130,8 +130,8 @@ func (c *Path) thinking(maker llm.Model) perdure.Part {
 // calledNames are tool names, valid and invalid, that models have used in tool calls.
 var calledNames = []string{"bash", "read-file", "functions.bash", "a b", "7zip", "é", "-", perdure.UnnamedTool, strings.Repeat("x", 200)}
 
-// call returns a random tool call of the model maker. Its id is a new id in Perdure's form, an id
-// that occurs in other messages, or an id that most providers refuse.
+// call returns a random tool call that the model `maker` made. The id of the call is a new id in
+// Perdure's form, an id that occurs in other messages, or an id that most providers refuse.
 func (c *Path) call(maker llm.Model) perdure.Part {
 	c.ids++
 	id := rapid.SampledFrom([]string{

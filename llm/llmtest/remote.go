@@ -20,7 +20,7 @@ type Remote struct {
 	Wire  Wire
 	Model string
 	// BaseEnv and KeyEnv are the environment variables of the provider's base URL and API key. BasePath
-	// is the path at the end of its base URL.
+	// is the path at the end of that base URL.
 	BaseEnv, KeyEnv, BasePath string
 	// SentKey is the name of the header that contains the key, and SentValue is the value of that
 	// header.

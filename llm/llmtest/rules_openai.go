@@ -198,7 +198,8 @@ func (r *responsesRun) reasoning(item obj) {
 	r.want(hasSummary && str(item["encrypted_content"]) != "", "reasoning is %v", item)
 }
 
-// settle checks a series of calls and results at its end.
+// settle is called at the end of a series of tool calls and their results. It checks that each call
+// has exactly one result.
 func (r *responsesRun) settle() {
 	r.answered(r.calls, r.results)
 	r.calls, r.results = nil, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// OpenAIResponses is the protocol of the Responses API. Some servers send the same id for all
-// items, and so does this one.
+// OpenAIResponses is the protocol of the Responses API. Its fake server sends the same id for all
+// items, as some real servers do.
 var OpenAIResponses = Wire{
 	rules:  responsesRules,
 	named:  true,

@@ -39,7 +39,7 @@ type tokenCounts struct {
 	} `json:"completion_tokens_details"`
 }
 
-// answer assembles the chunks of one stream to a response.
+// answer assembles a response from the chunks of one stream.
 type answer struct {
 	adapter.Answer
 	fragments toolCalls
@@ -111,7 +111,7 @@ func isReasoningField(name string) bool {
 
 func reasoningText(d delta) (field, text string) {
 	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
-		// Some servers use the member for a value that is not a string.
+		// Some servers send another value than a string in one of these members.
 		if err := json.Unmarshal(raw, &text); err == nil && text != "" {
 			return reasoningFieldNames[i], text
 		}

@@ -22,8 +22,8 @@ type entry struct {
 	call     *llm.Call
 	index    int64
 	hasIndex bool
-	// empty is the text of the arguments while it is only {}. It is withheld, because some servers
-	// send {} as a placeholder before the real arguments.
+	// empty is the text of the arguments as long as the received text is only {}. This text is
+	// withheld, because some servers send {} as a placeholder before the real arguments.
 	empty string
 	// again is a fragment that repeated the name of the call after the call's arguments were
 	// complete. If more arguments follow, that fragment was the beginning of another call.

@@ -55,7 +55,7 @@ func (e event) response() (r receivedResponse) {
 	return r
 }
 
-// answer assembles the events of one stream to a response.
+// answer assembles a response from the events of one stream.
 type answer struct {
 	adapter.Answer
 	items   []*item

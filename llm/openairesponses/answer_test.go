@@ -58,8 +58,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestItemsThatComeWhole checks the response to a stream that has only complete items, without
-// deltas, as some servers send it.
+// TestItemsThatComeWhole checks that the response is complete if a stream has only complete items,
+// without deltas. Some servers send such streams.
 func TestItemsThatComeWhole(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"S"}}`,

@@ -70,7 +70,7 @@ func (a *answer) find(index gpt.Count, id gpt.Text) *item {
 	return found
 }
 
-// end ends an item. It adds the content of the item that no event contained.
+// end ends an item. It adds the content of the item that no earlier event contained.
 func (a *answer) end(index gpt.Count, out receivedItem) error {
 	it := a.find(index, out.ID)
 	if it == nil {

@@ -62,9 +62,9 @@ func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	return read
 }
 
-// contextProperty checks the contexts of random trees with compactions at random places. The
-// compactions name entries of their path, entries of other branches, and new entries of the same
-// command.
+// contextProperty builds random trees with compactions, and compares the context that ContextPath
+// yields with the context of the whole path. The fields Last, KeepFrom and Pinned of a compaction
+// refer to random entries: of its path or of another branch, stored or new in the same command.
 func contextProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		tr := f.tree()

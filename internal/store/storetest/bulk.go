@@ -30,7 +30,8 @@ func (f *fixture) bulkAction(of string, ids []uuid.UUID, edit ...func(*perdure.B
 	return a
 }
 
-// putBulk applies changes of a bulk action. It returns the state that the decision has seen.
+// putBulk runs a command that makes the changes `ch` of a bulk action. It returns the state that the
+// command's function Decide was called with.
 func (f *fixture) putBulk(of string, ch store.Changes) (seen *store.State) {
 	f.Helper()
 	f.do(store.Command{

@@ -55,6 +55,7 @@ func conversationFields(f *fixture) {
 }
 
 // pending reads at most `limit` pending items of a conversation, beginning with the index `from`.
+// Pending items are input for the conversation's next response.
 func (f *fixture) pending(id string, from, limit int) (all []string) {
 	f.Helper()
 	items, err := f.s.ConversationItems(f.ctx, id, from, limit)

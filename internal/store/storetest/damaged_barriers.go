@@ -19,9 +19,9 @@ type barrierText struct {
 	LeftOut []perdure.LeftOut `json:"leftOut"`
 }
 
-// DamagedBarriers checks that an audit finds every kind of damage in the barrier of a compaction,
-// which says what stays in the context. The audit must report neither an intact barrier nor a row
-// without a barrier. The function `execute` must execute an SQL statement in the store's database.
+// DamagedBarriers checks that an audit finds every kind of damage in the barrier of a compaction
+// (see barrierText). The audit must report neither an intact barrier nor a row without a barrier.
+// The function `execute` must execute an SQL statement in the store's database.
 func DamagedBarriers(t *testing.T, s store.Store, execute func(query string)) {
 	tr := (&fixture{T: t, s: s, ctx: t.Context()}).tree()
 	chain := []uuid.UUID{tr.add(nil, perdure.EntryMessage)}

@@ -16,8 +16,9 @@ var dueTests = map[string]func(*fixture){
 	"one query tells which executions have moved": findsMoved,
 }
 
-// findsDue checks that Due returns, for each kind of pick, the time at which the first candidate is
-// due. A pick of that kind must find the candidate at that time, but not before.
+// findsDue checks that Due returns, for each kind of work (store.PickKind), the time at which the
+// first item is due. A command that picks work of this kind must find the item at that time, but not
+// before.
 func findsDue(f *fixture) {
 	all := []store.PickKind{
 		store.PickTimers, store.PickExpiredAgents, store.PickExpiredTasks, store.PickCancelOverdue,

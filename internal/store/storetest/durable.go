@@ -11,7 +11,7 @@ import (
 
 // Durable checks that confirmed writes are still stored after the store was closed and opened
 // again. Every call of the function `open` must open the same store. Durable closes each store that
-// it returns.
+// `open` returns.
 func Durable(t *testing.T, open func() store.Store) {
 	f := &fixture{T: t, s: open(), ctx: t.Context()}
 	epoch := f.s.Epoch()

@@ -31,7 +31,7 @@ func (f *fixture) grant(execution uuid.UUID, edit ...func(*perdure.ApprovalGrant
 	return g
 }
 
-// grantTo stores approval grants, each with a command of the execution.
+// grantTo stores approval grants. It runs one command on the execution for each grant.
 func (f *fixture) grantTo(execution uuid.UUID, grants ...*perdure.ApprovalGrant) {
 	f.Helper()
 	for _, g := range grants {

@@ -76,7 +76,7 @@ func picksExpiredTasks(f *fixture) {
 	id := f.start()
 	known := map[string]uuid.UUID{
 		"over": f.leasedTask(id, -time.Second),
-		// This task is on another queue, so it is in another part of the index.
+		// This task is on another queue, so the pick has to search another part of the index.
 		"long over": f.leasedTask(id, -time.Minute, func(t *perdure.Task) { t.Queue = "r" }),
 		"held":      f.leasedTask(id, time.Minute),
 		"pending":   f.leasedTask(id, -time.Hour, func(t *perdure.Task) { t.Status = perdure.TaskPending }),
@@ -131,8 +131,8 @@ func picksDeadlines(f *fixture) {
 	f.bothWays(known, store.PickTaskDeadlines, "pending", "runs")
 }
 
-// picksLooseBlobs checks that a blob that was begun recently is neither picked nor deleted. It does
-// not check older blobs, because it cannot wait for an hour.
+// picksLooseBlobs checks that a new blob without a reference is neither picked nor deleted. It cannot
+// check older blobs: they are picked after an hour (store.LooseBlobAge).
 func picksLooseBlobs(f *fixture) {
 	id := f.start()
 	loose := f.upload(id, []byte("loose"), 64<<10)

@@ -40,7 +40,7 @@ func older(d time.Duration) func(*perdure.Task) {
 	return func(t *perdure.Task) { t.CreatedAt = t.CreatedAt.Add(-d) }
 }
 
-// claimTasks picks at most limit tasks and claims them as the engine does. It returns the ids of
+// claimTasks picks at most `limit` tasks and claims them as the engine does. It returns the ids of
 // the claimed tasks, in order.
 func (f *fixture) claimTasks(limit int, edit ...func(*store.Pick)) []uuid.UUID {
 	f.Helper()

@@ -212,8 +212,9 @@ func (m *logModel) check(t *rapid.T) {
 	m.checkNonces()
 }
 
-// checkEvents compares three reads with the model: the events of a random range of seqs, the newest
-// seq of random types, and the blocks that are open at a random seq.
+// checkEvents compares three reads with results computed from the list of written records: the
+// events of a random range of seqs, the newest seq of random types, and the blocks that are open at
+// a random seq.
 func (m *logModel) checkEvents(t *rapid.T) {
 	var lastSeq int64
 	for _, r := range m.want {

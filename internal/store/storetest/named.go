@@ -70,9 +70,9 @@ func namedInAnyOrder(f *fixture) {
 	}
 }
 
-// namedProperty checks that all records are read unchanged, byte for byte, after an entry has
-// repeated the texts of blocks. The texts and the sizes of their chunks are random. The blocks are
-// written before or after the entry.
+// namedProperty checks that all records are read unchanged, byte for byte, if an entry contains the
+// same texts as blocks, so that the store keeps these texts once. The texts and the sizes of their
+// chunks are random. The blocks are written before or after the entry.
 func namedProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		a, silent := f.author(), f.author() // the second author gets no entry

@@ -173,8 +173,8 @@ func (f *fixture) appendEntry(id uuid.UUID, e perdure.Entry) {
 	})
 }
 
-// nonceOfPruned checks that the nonces of the last two positions of a log can be read after
-// pruning. The last pruned record is an event or a chunk.
+// nonceOfPruned checks the nonces of a pruned log: the nonces of the last two positions can be read,
+// and no others. It tests a log whose second to last record is an event, and one where it is a chunk.
 func nonceOfPruned(f *fixture) {
 	for _, piece := range []bool{false, true} {
 		id := f.start()

@@ -17,8 +17,8 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held makes the committer wait inside a decision on the execution until `release` is called. So
-// all commands that a test queues before that call are in one batch.
+// held runs a command on the execution. Its function Decide waits until `release` is called, and so
+// does the committer. So all commands that a test queues before that call are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup

@@ -132,7 +132,7 @@ func idempotencyExpires(f *fixture) {
 	f.equal("the key that lives, after others went", known(org, "lives"), &lives)
 }
 
-// unused returns an API key that was never used, as lists of keys contain it.
+// unused returns the key with an empty Use, as lists of keys return a key that was never used.
 func unused(k perdure.APIKey) *perdure.APIKey {
 	k.Use = &perdure.KeyUse{}
 	return &k
@@ -206,8 +206,8 @@ func kindsKept(f *fixture) {
 	f.equal("the code of a kind of tasks", perdure.CodeOf(err), perdure.NotFound)
 }
 
-// kindsTogether checks concurrent commands, each of which adds a provider to the same kind of tasks.
-// No provider may be lost.
+// kindsTogether checks concurrent commands, each of which adds a model provider to the same kind of
+// agents. No provider may be lost.
 func kindsTogether(f *fixture) {
 	var all sync.WaitGroup
 	want := map[string]bool{}

@@ -18,8 +18,8 @@ var pickTests = map[string]func(*fixture){
 	"what needs features is picked for workers with them":   picksByFeatures,
 }
 
-// picked runs a pick and returns the ids of the candidates, in order. The candidates are tasks or
-// executions, depending on the pick.
+// picked runs a command with the Pick p and returns the ids of the rows that it finds, in order.
+// The rows are tasks or executions, depending on the kind of p.
 func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	f.Helper()
 	var got []uuid.UUID

@@ -49,7 +49,8 @@ func (f *fixture) insert(x *perdure.Execution) {
 	})
 }
 
-// sameExecution checks that reads and decisions return the execution as it was written.
+// sameExecution checks that a read returns the execution as it was written, and that a command gets
+// it in that form.
 func (f *fixture) sameExecution(want *perdure.Execution) {
 	f.Helper()
 	w := *want

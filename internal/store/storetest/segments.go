@@ -21,7 +21,8 @@ var segmentTests = map[string]func(*fixture){
 	"a tree with many branch points":                 manyBranches,
 }
 
-// tree models the tree of an execution's entries.
+// tree contains the entries that a test has created in one execution. The tests compute from them
+// what the store must return.
 type tree struct {
 	*fixture
 	id      uuid.UUID
@@ -88,7 +89,7 @@ func (tr *tree) add(parent *uuid.UUID, t perdure.EntryType) uuid.UUID {
 	return e.ID
 }
 
-// walk returns the path to an entry, computed from the parents in the model.
+// walk returns the path to an entry, computed from the parents of the entries in tr.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; {
 		e := tr.entries[*at]
@@ -148,8 +149,8 @@ func (tr *tree) anyEntry(t *rapid.T) uuid.UUID {
 	return tr.all[rapid.IntRange(0, len(tr.all)-1).Draw(t, "entry")].ID
 }
 
-// compare compares results of the store with the model: a part of a path, the length of the path,
-// and the common ancestor of two entries.
+// compare checks that the store returns the same as can be computed from the entries in tr: a part
+// of a path, the length of the path, and the common ancestor of two entries.
 func (tr *tree) compare(t *rapid.T) {
 	tr.Helper()
 	leaf, other := tr.anyEntry(t), tr.anyEntry(t)
@@ -205,7 +206,8 @@ func (tr *tree) sound() {
 	}
 }
 
-// branchesGoOn appends entries to the ends of two branches, in turn.
+// branchesGoOn appends entries to the ends of two branches, in turn, and checks the path of each
+// branch.
 func branchesGoOn(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -219,8 +221,8 @@ func branchesGoOn(f *fixture) {
 	tr.sound()
 }
 
-// pathsBeside checks the path to an entry that is not on the current path. It must begin with the
-// path to the entry's nearest ancestor that is on the current path.
+// pathsBeside checks the paths to llm_call entries, which are never part of the path that a model
+// sees. The path to such an entry must consist of its ancestors and the entry itself.
 func pathsBeside(f *fixture) {
 	tr := f.tree()
 	first := tr.add(nil, perdure.EntryLLMCall)
@@ -274,7 +276,7 @@ func commonAncestors(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// manyBranches builds a path with another branch at every entry.
+// manyBranches checks reads of a path with another branch at every entry.
 func manyBranches(f *fixture) {
 	tr := f.tree()
 	at := tr.next(nil, perdure.EntryMessage)

@@ -58,7 +58,7 @@ type fixture struct {
 	ctx context.Context
 }
 
-// do runs a command that must succeed, and returns its answers.
+// do runs a command that must succeed, and returns the answers of Do.
 func (f *fixture) do(c store.Command) []any {
 	f.Helper()
 	if c.Org == "" && c.Pick == nil {
@@ -72,8 +72,8 @@ func (f *fixture) do(c store.Command) []any {
 	return answers
 }
 
-// change runs a command on an execution. The command writes the changes that decide returns, and
-// must succeed.
+// change runs a command on an execution. The command writes the changes that the function `decide`
+// returns, and must succeed.
 func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Changes) {
 	f.Helper()
 	f.do(store.Command{Lane: store.LaneCommits, Execution: id, Decide: func(s *store.State) (*store.Changes, error) {
@@ -81,8 +81,8 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look returns the state that a decision on the execution gets if its command has these needs. It
-// changes nothing.
+// look returns the state that a command on the execution gets if it has these needs. look changes
+// nothing.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State

@@ -52,7 +52,7 @@ func appending(rows ...string) func(c *store.StreamChange) {
 	}
 }
 
-// seen returns the stream and the producer that a decision on the stream sees.
+// seen returns the stream and the producer in the state that a command on the stream gets.
 func (f *fixture) seen(org, path, producer string) (stream *store.Stream, state *store.StreamProducer) {
 	f.Helper()
 	f.do(store.Command{
@@ -282,8 +282,8 @@ func streamDropped(f *fixture) {
 	f.equal("the stream that is kept", f.content(kept.ID), "kept")
 }
 
-// streamCounted runs concurrent commands. Each creates a stream if the number of streams is below a
-// limit. It checks that the number of created streams equals the limit.
+// streamCounted runs concurrent commands. Each command creates a stream if the number of streams of
+// the org is below a limit. At the end, the number of streams must equal the limit.
 func streamCounted(f *fixture) {
 	const most = 5
 	f.stream("other", "p", appending("x"))

@@ -1,7 +1,8 @@
 package turns
 
-// Company tracks whether more than one org has asked for a place recently. Its zero value is ready
-// to use. A time is any number that grows, such as the number of a batch.
+// Company tracks whether more than one org has recently asked for a place, such as one of the places
+// that Turns gives to reads. Its zero value is ready to use. A time is any number that grows, such as
+// the number of a batch.
 type Company struct {
 	last, other ask // the latest ask, and the latest ask of an org other than last.org
 }

@@ -132,8 +132,8 @@ func (h *Hider) Hide(text string) string {
 // Shows reports whether a text contains something that Hide would remove.
 func (h *Hider) Shows(text string) bool { return h.Hide(text) != text }
 
-// Piece adds the next piece of a text. It returns the text so far, without the key, up to the first
-// character that may still become part of a match.
+// Piece adds the next piece of a text. It returns the text that no earlier call has returned, without
+// the key, up to the first character that may still become part of a match.
 func (h *Hider) Piece(text string) string {
 	return h.json.piece(h.percent.piece(h.plain.piece(text)))
 }

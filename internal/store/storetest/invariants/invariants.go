@@ -72,8 +72,8 @@ type execution struct {
 	ctx   context.Context
 	id    uuid.UUID
 	x     *perdure.Execution
-	// retried contains a key for each attempt that was followed by a retry. The key names all
-	// blocks of the attempt: its block number is 0.
+	// retried contains a key for each attempt that was followed by a retry. The block number in the
+	// key is always 0, and stands for all blocks of the attempt.
 	retried map[perdure.BlockKey]bool
 }
 
