@@ -127,7 +127,7 @@ func unconfined(c Confinement, note string) Confinement {
 	return c
 }
 
-// probes contains the result of each test command that the function probed has run. A result stays
+// probes contains the result of each test command that the function `probed` has run. A result stays
 // valid, because the kernel does not change while a process runs.
 var probes struct {
 	sync.Mutex
