@@ -139,7 +139,8 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 	until(9)
 }
 
-// TestOldTLSIsRefused checks that both ports refuse TLS versions below 1.2 and accept 1.2 and 1.3.
+// TestOldTLSIsRefused checks that the ports for HTTP and gRPC refuse TLS versions below 1.2 and accept
+// 1.2 and 1.3.
 func TestOldTLSIsRefused(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

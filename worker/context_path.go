@@ -163,8 +163,7 @@ func (p *paths) held(execution uuid.UUID) heldPath {
 	return heldPath{}
 }
 
-// begin replaces the cached path of an execution by the entries `read`, which a context consists
-// of.
+// begin replaces the cached path of an execution by `read`, which are all entries of a context.
 func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	if len(read) == 0 {
 		return
