@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText refuses a text that some store cannot keep: a text with a zero byte, or with bytes that are
-// not UTF-8. (In JSON, \u0000 is a valid escape.) The error is invalid_argument and names the field.
+// CheckText refuses a text that some store cannot keep: a text with a zero byte, which valid JSON may
+// contain as \u0000, or with bytes that are not UTF-8. The error is invalid_argument and names the field.
 func CheckText(field, text string) error {
 	switch {
 	case !utf8.ValidString(text):

@@ -25,9 +25,9 @@ type Turns struct {
 	// changes nothing.
 	Compact CompactMode `json:"compact,omitempty"`
 	// CompactFrom, if set, is the number of tokens from which a context is compacted, even if the
-	// configuration turns automatic compaction off. 0, or a number above that of automatic
-	// compaction, means the number of automatic compaction. With CompactFrom, a summary covers the
-	// whole conversation: only messages of the user and the system remain beside it.
+	// configuration turns automatic compaction off. 0, or a number above the threshold of automatic
+	// compaction, means that threshold. With CompactFrom, a summary covers the whole conversation:
+	// only messages of the user and the system remain beside it.
 	CompactFrom *int `json:"compactFrom,omitempty"`
 	Hints
 }

@@ -88,9 +88,9 @@ func (w Wait) Reason() string {
 	return reason.String()
 }
 
-// reasonAfter is called for one childless node of a wait after the other. It returns the kind that
-// people should see for the nodes up to w; the argument `reason` is the result for the nodes before
-// w.
+// reasonAfter is one step of Reason, which calls it for each childless node w in order. The argument
+// `reason` is the kind that people should see for the nodes before w. reasonAfter returns that kind
+// for the nodes up to and including w.
 func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	kind := w.Kind()
 	switch kind {
@@ -177,9 +177,9 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due times
-// of earlier calls by the name of the timer; a due time in it is used again. Otherwise the due time
-// is the store's time `now` plus After, and is added to the returned record.
+// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due time of
+// each named timer that an earlier call has seen. For such a name, At uses the recorded due time.
+// Otherwise the due time is the store's time `now` plus After, and At adds it to the returned record.
 func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {

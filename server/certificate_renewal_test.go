@@ -103,8 +103,8 @@ func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, err
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(), nil
 }
 
-// TestRenewedCertificateIsServed checks that both ports serve a renewed certificate without a restart.
-// If the new files are invalid, the previous certificate stays.
+// TestRenewedCertificateIsServed checks that the ports for HTTP and gRPC serve a renewed certificate
+// without a restart. If the new files are invalid, the previous certificate stays.
 func TestRenewedCertificateIsServed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a, dir := newAuthority(t), t.TempDir()
@@ -139,7 +139,8 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 	until(9)
 }
 
-// TestOldTLSIsRefused checks that both ports refuse TLS versions below 1.2 and accept 1.2 and 1.3.
+// TestOldTLSIsRefused checks that the ports for HTTP and gRPC refuse TLS versions below 1.2 and accept
+// 1.2 and 1.3.
 func TestOldTLSIsRefused(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

@@ -13,15 +13,16 @@ import (
 )
 
 // Core is a server without transports and background loops: the engine over an SQLite store. It
-// runs no sweeps by itself: the program that opened it calls Sweep when something may be due. So
-// its clock may be virtual. Package agent/agenttest runs agents on a Core.
+// runs no sweeps by itself: the program that opened it calls Sweep when something may be due.
+// Because no loop in it waits for real time, its clock may be virtual. Package agent/agenttest runs
+// agents on a Core.
 type Core struct {
 	*engine.Engine
 	store *sqlite.Store
 }
 
-// CoreFile is the name of the database in the folder of a Core. OpenCore is faster in a folder with
-// a copy of a closed database than in an empty folder.
+// CoreFile is the name of the database in the folder of a Core. OpenCore is faster if the folder
+// already contains a copy of a closed Core's database, because the tables then exist.
 const CoreFile = "perdure.db"
 
 // OpenCore opens the store in the folder c.Data, which must exist. It uses only Data, Lease,
@@ -36,8 +37,8 @@ func OpenCore(ctx context.Context, c Config) (*Core, error) {
 	}
 	return &Core{store: store, Engine: engine.New(engine.Config{
 		Store: store, Logger: c.Logger, Lease: c.Lease, PayloadLimit: c.PayloadLimit,
-		// A worker sends a heartbeat every third of the lease. Its agents learn of a cancel from
-		// the reply.
+		// Within one lease a worker learns of a cancel: it sends a heartbeat every third of the
+		// lease, and the reply reports the cancel.
 		CancelGrace: c.Lease,
 		// Hints within one process are never lost, so no polling is needed.
 		Tick: time.Duration(math.MaxInt64),

@@ -128,7 +128,8 @@ func (f *fleet) work(addr string) *worker.Worker {
 	return w
 }
 
-// everywhere returns the addresses of the gates of all servers, separated by commas.
+// everywhere returns the addresses of the ports in front of all servers (see the type gate),
+// separated by commas.
 func (f *fleet) everywhere() string {
 	var all []string
 	for _, g := range f.gates {

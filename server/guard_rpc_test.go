@@ -214,8 +214,9 @@ func (n requestFiller) bytes(m protoreflect.Message, f protoreflect.FieldDescrip
 	return id[:]
 }
 
-// requests returns the messages to send in one call of a method. For a stream whose messages have a
-// oneof, these are the header and one message after it. Otherwise it is one message.
+// requests returns the messages to send in one call of a method. If the method takes a stream of
+// messages with a oneof, these are two messages, with the first and the second member of the oneof.
+// Otherwise it is one message.
 func (n requestFiller) requests(m protoreflect.MethodDescriptor) (all []proto.Message) {
 	count := 1
 	for i := range m.Input().Oneofs().Len() {
@@ -280,8 +281,8 @@ func TestRolesReachTheCallsTheyMay(t *testing.T) {
 }
 
 // TestCallsOfAnotherOrgReachNothing checks that a worker of another org cannot read or change
-// anything of the org acme with any method, even if it has one of that org's leases. The responses
-// are the same as for objects that do not exist.
+// anything of the org acme with any method, even if it sends a lease of acme. The responses are the
+// same as for objects that do not exist.
 func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -326,8 +327,8 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	}
 }
 
-// prototextBytes returns an id in the text format of protobuf messages, in which the method call
-// returns the responses.
+// prototextBytes returns an id as it appears in the result of world.call, which is in the text format
+// of protobuf messages.
 func prototextBytes(id uuid.UUID) string {
 	text := prototext.MarshalOptions{}.Format(&perdurev1.GetEntriesRequest{ExecutionId: id[:]})
 	_, value, _ := strings.Cut(text, ":")

@@ -145,7 +145,7 @@ func TestQuotasOverREST(t *testing.T) {
 }
 
 // TestAuditOverREST checks that an audit record names the caller, the request and the remote address of
-// the change. No method changes the audit log. A request id that is too long is replaced.
+// the change. No HTTP method changes the audit log. A request id that is too long is replaced.
 func TestAuditOverREST(t *testing.T) {
 	w := newWorld(t)
 	a := w.ask(w.keys["acme admin"], "POST", "/api/orgs/acme/keys", `{"name":"noted","role":"client"}`, "Content-Type", "application/json", "X-Request-Id", "mine-1")

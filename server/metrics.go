@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// metrics are the counters of a server. docs/operations.md lists them. Names that users choose,
-// such as kinds, become labels, up to maxLabels of them.
+// metrics are the metrics of a server. docs/operations.md lists them. A label whose values users
+// choose, such as a kind, has at most maxLabels different values.
 type metrics struct {
 	waited       *prometheus.HistogramVec
 	leasesLost   *prometheus.CounterVec

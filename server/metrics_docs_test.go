@@ -64,7 +64,7 @@ func (a catalogueRegisterer) MustRegister(all ...prometheus.Collector) {
 // Unregister implements prometheus.Registerer.
 func (a catalogueRegisterer) Unregister(prometheus.Collector) bool { return false }
 
-// allMetrics returns the metrics of a server and a worker.
+// allMetrics returns the labels of each metric of a server and a worker, by the metric's name.
 func allMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	a := catalogueRegisterer{t, &catalogue{labels: map[string]string{}}}

@@ -132,7 +132,8 @@ func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) 
 	return stop
 }
 
-// counted returns an argument for the method `employ`: the worker registers its metrics with r.
+// counted returns a function for the parameter `change` of employ. With it, the worker registers its
+// metrics with r.
 func (o *observedServer) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
 	m, err := metrics.New(r)
 	if err != nil {

@@ -38,7 +38,8 @@ func BenchmarkObserving(b *testing.B) {
 	b.ReportMetric(traced.took.Seconds()/plain.took.Seconds(), "metrics+traces/off")
 }
 
-// stepper runs steps of one execution: a commit that schedules a task, its claim, and its end.
+// stepper runs steps of one execution. A step is a commit that schedules a task, the claim of the
+// task, and the end of the task.
 type stepper struct {
 	*testing.B
 	d      perdure.Dispatch

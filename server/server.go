@@ -162,8 +162,8 @@ type Server struct {
 }
 
 // Open locks the data directory and opens its store. It releases the leases of workers that ran in
-// the process of the previous owner. The error is an *OwnedError if another live process owns the
-// directory.
+// the process that owned the directory before. The error is an *OwnedError if another live process
+// owns the directory.
 func Open(ctx context.Context, c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()

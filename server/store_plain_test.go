@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// TestStorePlainReachesTheStore checks both stores. With StorePlain each command has its own
-// transaction, and the server logs a warning. Without it, ten commands share one transaction.
+// TestStorePlainReachesTheStore checks a server on SQLite and on PostgreSQL. With StorePlain each
+// command has its own transaction, and the server logs a warning. Without it, ten commands share one
+// transaction.
 func TestStorePlainReachesTheStore(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const n = 10

@@ -114,9 +114,9 @@ func BackupStore(ctx context.Context, file, to string, told func(bytes, about in
 	return sqlite.Backup(ctx, file, to, told)
 }
 
-// RestoreStore puts a backup in the place of a data directory's store. If an embedded store exists,
-// it is renamed and kept if `replace` is true; otherwise it is an error. The error is an
-// *OwnedError while a process owns the data directory.
+// RestoreStore puts a backup in the place of the embedded store at the path `file`. If that file
+// exists, RestoreStore renames and keeps it if `replace` is true, and returns an error otherwise. The
+// error is an *OwnedError while a process owns the data directory.
 func RestoreStore(ctx context.Context, backup, file string, replace bool) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the data directory", Err: err}

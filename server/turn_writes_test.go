@@ -158,8 +158,8 @@ func speaking(t testing.TB, text string) (url string) {
 }
 
 // TestWhatATurnWrites checks that a run of one turn with 2 KiB of text makes at most six commits: the
-// start, its claim, the model's task, the text, the ends of task and block, and the end of the run. The
-// write-ahead log grows by at most 420 KiB.
+// start of the run, its claim, the model's task, the text, the ends of task and block, and the end of
+// the run. The write-ahead log grows by at most 420 KiB.
 func TestWhatATurnWrites(t *testing.T) {
 	p := newOneProcess(t, speaking(t, strings.Repeat("What is said. 0123456789abcdefg\n", 64)))
 	p.run() // the first run also writes rows that all runs share

@@ -95,9 +95,10 @@ func announce(call *Call, box confine.Confinement, boundBy string) {
 	call.emit(e)
 }
 
-// result returns what the model reads about a command: its output, how it ended, and those of the
-// paths it changed that programs outside the sandbox use. If ctx was cancelled, the error is the
-// cause of ctx, so that a cancelled call is not taken for a command that ended by itself.
+// result returns what the model reads about a command: its output, how it ended, and the paths in
+// `changed`. These are files that the command changed and that programs outside the sandbox run or
+// read. If ctx was cancelled, the error is the cause of ctx, so that a cancelled call is not taken for
+// a command that ended by itself.
 func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"
@@ -126,7 +127,8 @@ func result(ctx context.Context, out string, changed []string, end confine.Endin
 	return Text(out + "[exit code 0]"), nil
 }
 
-// changesLine returns a line that lists the paths that a command has changed.
+// changesLine returns a line that lists the changed paths and warns that programs outside the sandbox
+// use these files.
 func changesLine(paths []string) string {
 	more := ""
 	if n := len(paths) - changesShown; n > 0 {

@@ -163,7 +163,8 @@ func TestBuiltins(t *testing.T) {
 }
 
 // TestReadyPoliciesKnowEachTool checks the predefined approval policies. They allow without a
-// question the built-in tools that change nothing. The policy `ask` asks for all others.
+// question the built-in tools that change nothing. The policy `ask` requires a question for all other
+// tools; the policy `edits` requires one only for bash.
 func TestReadyPoliciesKnowEachTool(t *testing.T) {
 	for _, tool := range Builtin() {
 		for _, name := range []string{"ask", "edits"} {

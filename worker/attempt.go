@@ -156,9 +156,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	// Once the server has the outcome, it replies to heartbeats that the lease is lost, which
-	// cancels the context of the attempt. The outcome is sent until the reply to it arrives, even
-	// after that: only this reply counts, and it may contain a claim.
+	// Once the server has the outcome, it replies to heartbeats that the lease is lost, and the
+	// context of the attempt is cancelled. The loop ignores that cancel: it sends the outcome until
+	// the server has replied to the outcome itself, and this reply may contain a claim.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)

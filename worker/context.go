@@ -105,8 +105,8 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 	return agent.FutureOf(id, kind)
 }
 
-// encodeInput encodes the input of a task as JSON. If a person or a rule has cleared the task, an input
-// that is raw JSON stays as it is, because the approval is for exactly these bytes.
+// encodeInput encodes the input of a task as JSON. If s has a Clearance (a person or a rule has approved
+// the task), an input that is raw JSON stays as it is, because the approval is for exactly these bytes.
 func encodeInput(input any, s agent.TaskSettings) (json.RawMessage, error) {
 	if raw, ok := input.(json.RawMessage); ok && s.Clearance != nil && json.Valid(raw) {
 		return raw, nil

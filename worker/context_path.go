@@ -10,11 +10,11 @@ import (
 )
 
 // heldPath is what a worker caches of the path of an execution's conversation: all its entries, or
-// only those from the first entry that a compaction keeps. The entries are immutable.
+// only those that a context needs after a compaction. The entries are immutable.
 type heldPath struct {
-	// pinned are entries that the compaction keeps, and that are older than the field `entries`. In
-	// the context they come first. If `entries` begins at the root of the conversation, pinned is
-	// empty.
+	// pinned are the entries in the list Pinned of the compaction. They are older than those in
+	// `entries`, and come first in the context. If `entries` begins at the root of the conversation,
+	// pinned is empty.
 	pinned  []perdure.Entry
 	entries []perdure.Entry
 	partial bool // the path does not begin at the root
@@ -55,8 +55,8 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 	if err == nil && len(read) == 0 { // there is nothing new: the leaf is the last cached entry
 		err = errOtherPath
 	}
-	// An older server also returns not_found if the cached entries are on another branch of the
-	// conversation.
+	// An older server returns not_found if the cached entries are on another branch of the
+	// conversation. The query is then repeated without After, as after errOtherPath.
 	if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
 		q.After = nil
 		read, err = w.read(ctx, q)
@@ -163,8 +163,7 @@ func (p *paths) held(execution uuid.UUID) heldPath {
 	return heldPath{}
 }
 
-// begin replaces the cached path of an execution by the entries `read`, which a context consists
-// of.
+// begin replaces the cached path of an execution by `read`, which are all entries of a context.
 func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	if len(read) == 0 {
 		return

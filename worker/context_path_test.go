@@ -34,8 +34,9 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// contextPath returns what a server sends for a query with the field Context: the pinned entries
-// and the path from the first entry that the newest compaction keeps.
+// contextPath returns what a server sends for a query with the field Context: the path from the first
+// entry that the newest compaction keeps (KeepFrom) and, before it, the entries in the list Pinned of
+// that compaction.
 func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	path := tr.walk(q.Leaf)
 	read := path

@@ -40,8 +40,8 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	if within(done, w.Grace) {
 		return nil
 	}
-	// The function `stop` cancels requests to which the server has not replied yet. The claims in
-	// these requests are not released; their leases expire.
+	// The function `stop` cancels requests to which the server has not replied yet. Code that
+	// returns after that does not release its claim; the lease expires.
 	stop()
 	if within(done, w.Grace) {
 		return nil

@@ -56,9 +56,9 @@ func inFiles(t *testing.T, folder string) map[string]int {
 }
 
 // TestNoContentAtRest checks that the files of the server's database soon contain no content of
-// LOCAL executions that have ended, and that the worker's files have four of the contents. If the
-// same executions are REMOTE, their contents are found in the server's files, which shows that the
-// search works.
+// LOCAL executions that have ended. The worker still has their streamed text, terminal output, input
+// and output. If the same executions are REMOTE, their contents are found in the server's files,
+// which shows that the search works.
 func TestNoContentAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {

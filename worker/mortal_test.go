@@ -193,10 +193,10 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 	return true
 }
 
-// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes: with parked
-// goroutines before the write arrives at the server, and without them after that. The test checks
-// that another worker with the same store ends the execution in the same way as without a kill, and
-// that its step runs once.
+// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes. A worker that parks
+// goroutines is killed before the write arrives at the server, and one that parks none after that.
+// The test checks that another worker with the same store ends the execution in the same way as
+// without a kill, and that the execution's step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	first, step := longtest.Stride(t, 4)

@@ -36,7 +36,8 @@ func (m *meeting) Release(ctx context.Context, r perdure.Release) error {
 }
 
 // TestOverdueIsGivenBackOnceByTwoBeats checks two heartbeats that are sent at the same time, as may
-// happen after a sleep of the machine. Together they release each overdue execution once.
+// happen after a sleep of the machine. Together they release each execution in the worker's list
+// `overdue` once.
 func TestOverdueIsGivenBackOnceByTwoBeats(t *testing.T) {
 	for _, err := range []error{nil, unavailable()} {
 		m := &meeting{met: make(chan struct{}), err: err}

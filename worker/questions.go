@@ -164,8 +164,8 @@ func (r *run) questionState(id uuid.UUID) perdure.Question {
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
 	id := *leaf.Question
 	if leaf.Met && r.asksNow(id) {
-		// If the function was entered again, the commit also lets the server compare the question with the
-		// stored one.
+		// As long as the pending commit asks the question, finalQuestion returns nil. If the function was
+		// entered again, the server also compares the question in the commit with the stored one.
 		if _, err := r.commit(perdure.Outcome{}); err != nil {
 			return false, err
 		}

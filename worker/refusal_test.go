@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// passing are the temporary errors of a server that the content of the refused call has not caused.
+// passing are the temporary errors with which a server refuses a call whatever the call contains.
 var passing = map[string]error{
 	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
 	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),

@@ -80,8 +80,9 @@ type run struct {
 
 	// The worker's mu guards the fields below.
 	//
-	// parking is true from before a commit that suspends or ends is sent, until the goroutine has
-	// parked or that commit has failed. The run's next claim may arrive in between.
+	// parking is true while a commit that suspends or ends the execution is being sent, and after it
+	// until the goroutine has parked. It becomes false if the commit fails. The run's next claim may
+	// arrive while parking is true.
 	//
 	// handed is true from when a claim is sent to the channel `resume` until the run has adopted the
 	// claim.

@@ -81,8 +81,8 @@ func execution(id, worker string) []attribute.KeyValue {
 	}
 }
 
-// beginSpan starts the span of the claim c, and links it to the previous span of this goroutine. If
-// there is no previous span, it links it to the span in which the newest checkpoint was stored.
+// beginSpan starts the span of the claim c, with a link to the previous span of this goroutine. If
+// there is no previous span, the link is to the span in which the newest checkpoint was stored.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {

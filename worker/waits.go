@@ -28,8 +28,8 @@ type asks struct {
 	chose []perdure.WaitChoice // outcomes that are not committed yet
 }
 
-// These are the outcomes of a wait for signals with a timeout. The outcome does not say which
-// signal it was: a function that is entered again receives the same signal again.
+// These are the outcomes of a wait for signals with a timeout. The outcome need not say which signal
+// met the wait: a function that is entered again receives the same signal again.
 const (
 	signalCame = 0
 	timedOut   = 1
@@ -127,9 +127,9 @@ func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.
 	return r.results(futures), nil
 }
 
-// refresh reads from the server which of the futures' tasks have ended. It asks for all of them,
-// because the server may have reported only a later one. The one that comes first in the arguments
-// decides the wait.
+// refresh reads from the server which of the futures' tasks have ended. It asks for all of them: of
+// the futures that have ended, the first in the arguments decides the wait, but the server may have
+// reported only a later one.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
@@ -146,9 +146,9 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the results of a wait when the function is entered again. By the record of the
-// wait, the future with the index i decided it. If an earlier future has ended since, and would now
-// decide the wait, its result is returned as not ended.
+// awaitAgain returns the results of a wait when the function is entered again. The record of the wait
+// says that the future with the index i decided it. An earlier future may have ended since, and would
+// decide the wait now; awaitAgain returns that future's result as not ended.
 func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {

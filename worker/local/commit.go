@@ -97,7 +97,8 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *per
 
 // withholdEntry stores the content of an entry on this worker and replaces it by a reference. It
 // first checks the content, because the server cannot. It moves the metadata of the entry into the
-// stored content. For a compaction, the server still gets the range of entries that it covers.
+// stored content. For a compaction, the server still gets the range of entries that the compaction
+// covers.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
 	if e.Type == perdure.EntryCompaction {
 		covers, err := e.Range()

@@ -133,9 +133,9 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 // fails, the claim ends with its lease.
 const releaseTimeout = 5 * time.Second
 
-// giveUp releases an execution that cannot continue on this worker because of the error `why`.
-// Unless the error is temporary, it reports a panic of the code, so that the execution fails if its
-// contents stay lost.
+// giveUp releases an execution that cannot continue on this worker because of the error `why`. If the
+// error is not temporary, it is reported as a panic of the agent's code. The server counts panics, so
+// the execution fails after several releases if its contents stay lost.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

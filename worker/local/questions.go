@@ -28,7 +28,7 @@ func withholdQuestions(b *Batch, k *executionState, c *perdure.Commit) {
 	c.Decisions = slices.Clone(k.decided)
 }
 
-// decisionsErased removes the answers that the server has erased from the list in k.
+// decisionsErased removes from the list k.decided the answers of which the server has erased its copy.
 func (k *executionState) decisionsErased(all []perdure.StoredDecision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -122,8 +122,9 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// failedTime returns the time since `began`, when the first try of a call was made, rounded down. A
-// lease in the reply begins no earlier than the try that succeeded.
+// failedTime returns how long the earlier tries of a call took: the time from the first try, at
+// `began`, to this try, rounded down. Claims in the reply add it to Waited, because their leases begin
+// no earlier than the try that succeeds.
 func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }

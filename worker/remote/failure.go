@@ -21,8 +21,8 @@ import (
 // because the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError stores the error of the last try to connect for Dial, because gRPC reports that error
-// only to calls.
+// lastError stores the error of the last try to connect. Dial returns that error; gRPC itself reports
+// it only to calls.
 type lastError struct {
 	mu  sync.Mutex
 	err error

@@ -120,8 +120,8 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	})
 	<-first.held
 	content := make([]byte, 3*perdure.BlobChunk)
-	// The second chunk exceeds the quota of the stream. It is being sent, or waits to be sent, when
-	// the connection breaks.
+	// The second chunk exceeds the quota of gRPC's flow control. It is being sent, or waits to be
+	// sent, when the connection breaks.
 	cutting := io.MultiReader(
 		bytes.NewReader(content[:2*perdure.BlobChunk-1]), &callbackReader{do: func() { _ = first.Close() }}, bytes.NewReader(content[2*perdure.BlobChunk-1:]),
 	)

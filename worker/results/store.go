@@ -135,8 +135,9 @@ func (s *Store) Put(k Key, result []byte) error {
 	return nil
 }
 
-// write creates the file of the result n with its final name. If the process is killed after that,
-// the file is complete. If a power failure leaves the file incomplete, its checksum does not match.
+// write creates the file of the result n with its final name. Once write has returned, the file is
+// complete on disk. If a kill or a power failure leaves it incomplete before that, its checksum does
+// not match.
 func (s *Store) write(n name, raw []byte) error {
 	f, err := os.OpenFile(s.path(n), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -103,8 +103,9 @@ func joined(note, clause string) string {
 }
 
 // unconfined returns c without Landlock and bubblewrap, but with the system call filter if that
-// works. The result refuses all commands if c asks for something that needs more: Unix sockets or a
-// loopback interface of the command's own, or, where the filter does not work, no network.
+// works. The result refuses all commands if c asks for Unix sockets or a loopback interface of the
+// command's own, because these need more than the filter. If the filter does not work, it also
+// refuses all commands that must not use the network.
 func unconfined(c Confinement, note string) Confinement {
 	c.Method, c.Note = sandbox.NotConfined, note
 	if c.OwnSockets {
@@ -127,7 +128,7 @@ func unconfined(c Confinement, note string) Confinement {
 	return c
 }
 
-// probes contains the result of each test command that the function probed has run. A result stays
+// probes contains the result of each test command that the function `probed` has run. A result stays
 // valid, because the kernel does not change while a process runs.
 var probes struct {
 	sync.Mutex

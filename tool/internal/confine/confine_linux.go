@@ -146,8 +146,8 @@ func (l *launch) prepare() error {
 	return makePoints(l.policy.Private, l.shown())
 }
 
-// shown returns the paths that the command must see although they lie below a shared folder such as
-// /run, in place of which it sees a private folder.
+// shown returns the paths that the command must see although they may lie below a shared folder such
+// as /run. The command sees a private folder in place of each shared one.
 func (l *launch) shown() []string {
 	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
 	for _, c := range l.policy.Caches {
@@ -186,8 +186,8 @@ func (l *launch) find() error {
 	return nil
 }
 
-// covered reports whether path lies in the data directory, or in a secret folder other than h. When that
-// folder is covered, the path can no longer be reached.
+// covered reports whether path, the path of the secret h, lies in the data directory or in another secret
+// that is a folder. Such a folder is hidden as a whole, so h need not be hidden separately.
 func (l *launch) covered(path string, h *hold.File) bool {
 	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return sandbox.Within(path, d) }) {
 		return true

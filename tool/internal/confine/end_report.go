@@ -32,8 +32,8 @@ func (s *status) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close does nothing. A closed pipe does not mean that the command has ended: only a report says that, and
-// it may be missing.
+// Close does nothing. A closed pipe does not mean that the command has ended: only a report says
+// that, and the report may be missing.
 func (s *status) Close() error { return nil }
 
 func (s *status) end() (code, signal int, ok bool) {

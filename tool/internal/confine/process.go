@@ -54,8 +54,8 @@ type Ending struct {
 var errInGroup = errors.New("start in a control group")
 
 // Run runs the process. It returns when the process and its group have ended and the output is
-// drained. If the process does not start in a control group, it runs without one. Errors: a failure
-// to start or to confine the process.
+// drained. If the process cannot be started in a control group, it runs without one. Errors: a
+// failure to start or to confine the process.
 func (p *Process) Run(ctx context.Context, timeout time.Duration) (Ending, error) {
 	end, err := p.runOnce(ctx, timeout)
 	if errors.Is(err, errInGroup) {

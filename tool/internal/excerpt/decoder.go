@@ -12,7 +12,7 @@ type decoder struct {
 	rest []byte // the start of an unfinished character, at most three bytes
 }
 
-// push returns the text that is complete after the bytes p. The text is valid until the next call.
+// push adds the bytes p. It returns the text that they complete, without the text of earlier calls.
 func (s *decoder) push(p []byte) []byte {
 	in := append(s.rest, p...)
 	out := make([]byte, 0, len(in))

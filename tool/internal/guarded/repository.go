@@ -57,7 +57,8 @@ func (s *repoSearch) add(repo string) {
 	}
 }
 
-// look adds the repositories in the folder and in the folders below it, down to the limit of depth.
+// look adds the repositories in the folder and in the folders below it, down to the level reposDepth.
+// The workspace has the level 0.
 func (s *repoSearch) look(folder string, depth int) {
 	entries := s.entries(folder)
 	if isBare(entries) {
@@ -86,8 +87,8 @@ func isBare(entries []os.DirEntry) bool {
 	return true
 }
 
-// git adds path, whose last element is .git. If path is a file or a symlink, git also adds the folder
-// to which it leads.
+// git adds path, whose last element is .git. If path is a file or a symlink, the method also adds the
+// folder to which path leads.
 func (s *repoSearch) git(path string) {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		if !slices.Contains(s.links, path) {

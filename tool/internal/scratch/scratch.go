@@ -66,8 +66,8 @@ func Open() (*Store, error) {
 	}
 }
 
-// sweep removes those folders of this user in the folder `parent` whose process has ended. If a
-// folder cannot be removed, the next sweep tries again.
+// sweep removes this user's folders of ended Stores from the folder `parent`: those that no living
+// process has locked. If a folder cannot be removed, the next sweep tries again.
 func sweep(parent string) {
 	folders, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, folder := range folders {

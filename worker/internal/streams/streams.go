@@ -160,7 +160,7 @@ func (s *Streams) sendOnce(ctx context.Context) bool {
 }
 
 // collect returns the frames of the next batch, and the block of each frame. The batch has at most
-// one frame of each block. The blocks of a run or an attempt are in order.
+// one frame of each block. The blocks of a run or an attempt are in the order in which they began.
 func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -415,8 +415,8 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 }
 
 // TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no request to close a block
-// whose text the server already has, because the next commit closes the block. The block is closed
-// by a request if the request was sent before the Flush, or if the close has a reason.
+// whose text the server already has, because the next commit closes the block. A request closes the
+// block only if it was sent before the Flush, or if the block is truncated.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *Stream)
