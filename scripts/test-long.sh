@@ -19,7 +19,7 @@ long() { # VARIABLE=VALUE... -- FLAGS AND PACKAGES
 }
 
 # Every variant of the stores and of the model, with all checks of the properties.
-long -- -timeout 3h ./internal/store/... ./internal/engine ./agent/agenttest ./worker
+long -- -timeout 3h ./internal/store/... ./internal/engine ./agent/agenttest ./worker ./server
 # The contexts of many paths with compactions.
 long -- -timeout 1h -run TestAnyCompactedConversationIsAccepted ./llm
 # Every point at which a run can be killed, and many random ones.
