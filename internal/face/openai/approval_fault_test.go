@@ -19,6 +19,7 @@ func TestAnswersThatAreStoredInPartAreRepeated(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
 		for nth := range int64(2) {
 			t.Run(fmt.Sprint(name, " ", nth), func(t *testing.T) {
+				t.Parallel() // it waits for repetitions of failed commands
 				eachStore(t, func(t *testing.T, on store.Store) { repeatAnswers(t, on, fault, nth) })
 			})
 		}

@@ -19,6 +19,7 @@ func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for repetitions of failed commands
 			var armed atomic.Bool
 			f := &storetest.Faults{Store: opentest.Store(t), Plan: func(_ int, c store.Command) storetest.Fault {
 				if (c.Name == "start" || c.Name == "signal") && armed.Swap(false) {
