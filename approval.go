@@ -334,7 +334,8 @@ type Gate struct {
 	Policies *Approvals `json:"policies,omitempty"`
 }
 
-// Gate returns the gate of the policies; nil if the policies allow every call.
+// Gate returns the Gate that the server needs for these policies; nil if the policies allow every
+// call.
 func (a Approvals) Gate() *Gate {
 	var tools []string
 	for _, policy := range []ApprovalPolicy{a.Definition, a.Start} {
@@ -372,8 +373,8 @@ func (x *Execution) Approvals() (Approvals, error) {
 	return in.Approvals, nil
 }
 
-// Guards reports whether tasks of the kind need a clearance. It is false for a nil gate, and for model
-// calls.
+// Guards reports whether tasks of the kind need a [Clearance]. It is false for a nil Gate, and for
+// model calls.
 func (g *Gate) Guards(kind string) bool {
 	return g != nil && kind != ModelTaskKind && matchesTool(g.Tools, kind)
 }

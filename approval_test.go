@@ -50,7 +50,8 @@ func anyPolicy(t *rapid.T, name string) perdure.ApprovalPolicy {
 
 // TestAStartOnlyTightensItsDefinition checks that the policies of a definition and a start together
 // are at least as strict as each of them alone. It also checks that the rule in a judgement has the
-// judgement's action, and that the gate guards every tool whose calls may need a clearance.
+// judgement's action, and that Gate.Guards returns true for every tool whose calls may need a
+// Clearance.
 func TestAStartOnlyTightensItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := perdure.Approvals{Definition: anyPolicy(t, "definition"), Start: anyPolicy(t, "start")}

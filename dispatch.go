@@ -249,7 +249,7 @@ type AgentClaim struct {
 	// the order is unknown.
 	SignalsTo int64
 	// ContinuesParked reports whether the claim continues a goroutine that its worker has parked (see
-	// RetainedState). Such a claim leaves out the data that the worker has: input, output, gate,
+	// RetainedState). Such a claim leaves out the data that the worker has: input, output, Gate,
 	// checkpoint, Again, and the signals up to RetainedState.Seen. If the claim comes in the reply to
 	// the end of a task, that task's input and result are left out, too. If the worker no longer has
 	// the goroutine, the worker releases the claim, and the next claim has all data.

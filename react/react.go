@@ -44,7 +44,8 @@ type Config struct {
 	// Compact are the options of compaction. If they are invalid, Agent panics.
 	Compact CompactOptions
 	// Logger gets a warning if the prompt of a model call does not begin with the prompt of the
-	// previous call for an unknown reason. The default is slog.Default.
+	// previous call, although neither the model nor the settings have changed. The default is
+	// slog.Default.
 	Logger *slog.Logger
 	// Counters, if set, count the work of all executions on this worker.
 	Counters *Counters

@@ -39,13 +39,14 @@ func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }
 
-// dateAgent replaces the duration of the lease in c by how much of the lease is left. The parameter
-// `sent` is the time by w.Clock at which the request was sent.
+// dateAgent sets c.LeaseFor to how much of the lease is left now, and c.Waited to 0. The parameter
+// `sent` is the time by w.Clock at which the request for the claim was sent.
 func (w *Worker) dateAgent(c *perdure.AgentClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }
 
-// dateTask does for the claim of a task what dateAgent does for the claim of an execution.
+// dateTask sets c.LeaseFor to how much of the lease is left now, and c.Waited to 0. The parameter
+// `sent` is the time by w.Clock at which the request for the claim was sent.
 func (w *Worker) dateTask(c *perdure.TaskClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }

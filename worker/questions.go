@@ -85,10 +85,10 @@ func (r *run) WithdrawQuestion(a agent.QuestionRef) {
 	}
 }
 
-// finalQuestion returns a question if this run knows that it is final, and nil otherwise. It also
-// returns nil if the next commit asks the question, because the server must first compare it with
-// the stored question of that id. If a reply left out the answer to the question, finalQuestion
-// reads it again.
+// finalQuestion returns a question if this run knows that it is final, that is, no longer open, and
+// nil otherwise. It also returns nil if the next commit asks the question, because the server must
+// first compare it with the stored question of that id. If a reply left out the answer to the
+// question, finalQuestion reads it again.
 func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
 	q := r.questions[id]
 	if q == nil || r.asksNow(id) {
@@ -114,7 +114,7 @@ func (r *run) asksNow(id uuid.UUID) bool {
 // answers.
 func leftOut(q *perdure.Question) bool { return q.Answer != nil && q.Answer.Verdict == "" }
 
-// learnQuestions stores in the run those of the questions that are final.
+// learnQuestions stores in the run those of the questions that are no longer open.
 func (r *run) learnQuestions(questions []*perdure.Question) {
 	for _, q := range questions {
 		if q == nil || !q.Status.Final() {
@@ -128,8 +128,9 @@ func (r *run) learnQuestions(questions []*perdure.Question) {
 	}
 }
 
-// decided returns the part of a final question that no longer changes and that every reply of the server
-// contains. The code of the agent therefore sees the same question when it is entered again.
+// decided returns the part of a question that no longer changes once the question is not open, and
+// that every reply of the server contains. The code of the agent therefore sees the same question
+// when it is entered again.
 func decided(q *perdure.Question) *perdure.Question {
 	return &perdure.Question{
 		ID: q.ID, ExecutionID: q.ExecutionID, Key: q.Key,
@@ -150,8 +151,8 @@ func questionSize(q *perdure.Question) int {
 	return 500 + len(q.Answer.Value) + len(q.Answer.Reason) + len(q.Details)
 }
 
-// questionState returns a question as far as this run knows it. A question that is not known to be final is
-// returned as open.
+// questionState returns a question as this run knows it. As long as the run has not learned that
+// the question is no longer open, questionState returns it as open.
 func (r *run) questionState(id uuid.UUID) perdure.Question {
 	if q := r.questions[id]; q != nil {
 		return *q
@@ -159,8 +160,9 @@ func (r *run) questionState(id uuid.UUID) perdure.Question {
 	return perdure.Question{ID: id, ExecutionID: r.ID(), Status: perdure.QuestionOpen}
 }
 
-// questionMet reports whether the question that the condition waits for is final. If the server has
-// marked the condition as met, and the run does not have the question, questionMet reads it.
+// questionMet reports whether the question that the condition waits for is no longer open. If the
+// server has marked the condition as met, but the run has not received the question yet,
+// questionMet reads the question from the server.
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
 	id := *leaf.Question
 	if leaf.Met && r.asksNow(id) {

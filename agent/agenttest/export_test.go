@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// AllOfSample is All with faults at a sample of the writes, about one in four. In the long form of the
-// tests (PERDURE_TEST=long) it is All.
+// AllOfSample runs the checks of All, but causes faults at only about one in four of the writes. In
+// the long form of the tests (PERDURE_TEST=long) it causes faults at all writes, like All.
 func AllOfSample(t *testing.T, s Scenario) {
 	t.Helper()
 	chosen := longtest.Sample(t, 4)

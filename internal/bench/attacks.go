@@ -85,7 +85,7 @@ func deep(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", deepStart())
 }
 
-// depth is how deeply the values in the input of the attack deep are nested.
+// depth is the nesting depth of the values in the input that the function deep sends.
 const depth = 900
 
 var deepStart = sync.OnceValue(func() []byte {
@@ -163,7 +163,7 @@ func stream(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// streamTime is how long the attack stream stays connected.
+// streamTime is how long the function stream stays connected.
 const streamTime = 5 * time.Second
 
 // poll asks for the tasks of a queue without tasks.

@@ -12,8 +12,8 @@ func payloads(ctx context.Context, b *bench) error {
 		err := b.on(ctx, deploymentSpec{slots: 4}, func(s *deployment) error {
 			for _, what := range stepsAndTasks {
 				in := stepsInputOf(what, pick(b, 1, 3), "")
-				// The texts become JSON, which is a few bytes longer than the text. With 64 bytes
-				// less, the JSON stays within the size.
+				// Each payload is a text of in.Size bytes, encoded as JSON, which adds a few bytes.
+				// With 64 bytes less, the JSON has at most `mib` MiB.
 				in.Size = mib<<20 - 64
 				id, err := s.agent(stepsKind, in)
 				if err != nil {

@@ -46,7 +46,7 @@ type Figure struct {
 
 func (f *Figures) add(name string, value float64) { *f = append(*f, Figure{name, value}) }
 
-// delays sorts the durations, and adds some of their quantiles to the figures.
+// delays sorts the durations, and adds some of their quantiles to f.
 func (f *Figures) delays(name string, all []time.Duration) {
 	slices.Sort(all)
 	for _, q := range []struct {

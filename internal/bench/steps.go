@@ -142,7 +142,7 @@ func throughput(ctx context.Context, b *bench) error {
 	})
 }
 
-// memory adds the maximum resident memory of the processes.
+// memory adds to f the maximum resident memory of the processes.
 func (s *deployment) memory(f *Figures, c cost) {
 	f.add("server MiB", float64(c.Server.PeakRSS)/(1<<20))
 	if s.worker != s.server {

@@ -59,9 +59,9 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	})
 }
 
-// sortClaims returns the claimed executions, and the AloneWait among the decisions. A claim returns
-// an AloneWait instead of an execution that must run alone while the polling worker has other
-// executions.
+// sortClaims returns the executions that were claimed, and the AloneWait among the decisions, or
+// nil. An AloneWait stands for an execution that was not claimed: it must run alone on its worker,
+// but the worker that polls has other executions.
 func sortClaims(decisions []*rules.Decision) (claimed []*perdure.Execution, waits *rules.AloneWait) {
 	for _, d := range decisions {
 		switch v := d.Value.(type) {

@@ -73,7 +73,8 @@ type Config struct {
 type Engine struct {
 	Config
 	*tenants.Tenants
-	// Bulk implements the commands on bulk actions, and continues running ones.
+	// Bulk implements the commands on bulk actions, and continues the bulk actions that are
+	// running.
 	Bulk *bulk.Actions
 	// Conversations implements the commands on conversations and responses.
 	Conversations *conversations.Conversations

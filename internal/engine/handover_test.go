@@ -202,8 +202,8 @@ func (g *gated) Together(ctx context.Context, read func(store.ClaimReader) error
 	return g.Store.Lazy().Together(ctx, read)
 }
 
-// TestPollThatEndsTakesAlongWhatIsHandedOver checks that a poll that is cancelled during a handover
-// waits for the claim and returns it.
+// TestPollThatEndsTakesAlongWhatIsHandedOver cancels a poll while a command claims an execution for
+// it. It checks that the poll waits for the claim and returns it.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -238,8 +238,9 @@ func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved slot becomes free again if the
-// signal did not wake the execution. The next signal is handed over.
+// TestHandoverThatWasNotNeededLeavesThePoll checks that the slot that a signal has reserved in a
+// poll becomes free again if the signal did not wake the execution. The next signal hands the
+// execution over to the same poll.
 func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -414,9 +415,9 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 	}
 }
 
-// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue has
-// reached its limit of running tasks. The new task of the execution runs after the running task has
-// ended.
+// TestHandoverBesideAFullQueue checks that a woken execution is handed over to a waiting poll
+// although its queue has reached its limit of running tasks. A task that the execution creates then
+// runs only after the running task has ended.
 func TestHandoverBesideAFullQueue(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -46,9 +46,9 @@ func (k *keeper) keep(content []byte) []byte {
 	return content
 }
 
-// TestPromotedIsWhole checks that Promote makes a LOCAL execution complete on the server: a worker
-// without its own store can continue it, and the stored log equals the records that live readers
-// got.
+// TestPromotedIsWhole checks that Promote copies all contents of a LOCAL execution to the server.
+// Afterwards a worker without its own store can continue the execution, and the stored log equals
+// the records that live readers got.
 func TestPromotedIsWhole(t *testing.T) {
 	k, task, live := told(t)
 	k.serve()

@@ -13,8 +13,8 @@ import (
 )
 
 // openFair opens a server that shares its processor between two orgs. A request may compute only
-// while it has one of the places of its org. The org "default" has one place, which a test can
-// occupy.
+// while it has one of the places in the share of its org. The share of the org "default" has one
+// place, which a test can occupy.
 func openFair(t *testing.T) (*testServer, *fair.Share) {
 	share := fair.New(2, 100)
 	share.Longest = time.Hour
@@ -34,7 +34,7 @@ func enter(t *testing.T, v *fair.Visit) {
 	}
 }
 
-// untilWaiting waits until n requests wait for a place of their org.
+// untilWaiting waits until n requests wait for a place in the share of their org.
 func untilWaiting(share *fair.Share, n int) {
 	for share.Waiting() != n {
 		runtime.Gosched()
@@ -90,9 +90,9 @@ func TestMessagesOfSocketsComputeInTheirOrgsShare(t *testing.T) {
 	}
 }
 
-// TestWaitingRequestsFreeTheirPlace checks that requests have no place of their org while they
-// wait: for the rest of their body, or as a stream for new events. Another request of the org is
-// answered meanwhile.
+// TestWaitingRequestsFreeTheirPlace checks that a request takes up no place in its org's share of
+// the processor while it waits: for the rest of its body, or as a stream for new events. Another
+// request of the org is answered meanwhile.
 func TestWaitingRequestsFreeTheirPlace(t *testing.T) {
 	h, _ := openFair(t)
 	x := h.Start("")
@@ -123,7 +123,7 @@ func TestWaitingRequestsFreeTheirPlace(t *testing.T) {
 }
 
 // TestABodyIsReadOnlyWhenTheOrgMayCompute checks that the server does not read the body of a
-// request before the request has a place of its org.
+// request before the request has a place in the share of its org.
 func TestABodyIsReadOnlyWhenTheOrgMayCompute(t *testing.T) {
 	h, share := openFair(t)
 	x := h.Start("")
@@ -145,8 +145,8 @@ func TestABodyIsReadOnlyWhenTheOrgMayCompute(t *testing.T) {
 	(<-answer).Want(200, nil)
 }
 
-// TestStreamsReadInTheirOrgsShare checks that a stream waits for a place of its org whenever it
-// reads the log, even after its handler has returned.
+// TestStreamsReadInTheirOrgsShare checks that a stream waits for a place in the share of its org
+// whenever it reads the log, even after its handler has returned.
 func TestStreamsReadInTheirOrgsShare(t *testing.T) {
 	h, share := openFair(t)
 	x := h.Start("")
@@ -178,7 +178,7 @@ func TestStreamsReadInTheirOrgsShare(t *testing.T) {
 }
 
 // TestTooManyWaitingRequestsAreRefused checks that a request gets 429 if the maximum number of
-// requests of its org already waits for a place.
+// requests of its org already waits for a place in the share of the org.
 func TestTooManyWaitingRequestsAreRefused(t *testing.T) {
 	h, share := openFair(t)
 	share.Queue = 0

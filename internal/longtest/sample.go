@@ -15,7 +15,7 @@ func All() bool { return os.Getenv("PERDURE_TEST") == "long" }
 
 // Sample returns a function that reports whether a name is in a sample of about one in n names. The
 // sample depends only on the names and on the seed, which Sample logs so that a run can be
-// repeated. In the long form of tests, the sample contains all names.
+// repeated. In the long form of tests (see All), the sample contains all names.
 func Sample(t testing.TB, n int) func(name string) bool {
 	t.Helper()
 	if All() {
@@ -48,9 +48,10 @@ var seed = sync.OnceValues(func() (uint64, error) {
 	return rand.Uint64(), nil
 })
 
-// Stride returns the first number of a sample of the numbers 1, 2, 3, and so on, and the distance
-// between its numbers, which is n. The seed (Seed) determines the first number. In the long form, the
-// sample contains all numbers.
+// Stride describes a sample of the numbers 1, 2, 3, and so on: its first number, and the step from
+// each of its numbers to the next. Normally the step is n, and the seed (see Seed) determines the
+// first number, which is at most n. In the long form of tests (see All), both are 1, so the sample
+// contains all numbers.
 func Stride(t testing.TB, n int) (first, step int) {
 	t.Helper()
 	if All() {
@@ -60,7 +61,7 @@ func Stride(t testing.TB, n int) (first, step int) {
 }
 
 // Checks sets how many random cases package rapid tries during a test and its parallel subtests:
-// `few`, or `many` in the long form of tests. A number on the command line has priority.
+// `few`, or `many` in the long form of tests (see All). A number on the command line has priority.
 func Checks(t testing.TB, few, many int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

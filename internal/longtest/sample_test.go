@@ -20,8 +20,8 @@ func chosen(t *testing.T, n int) int {
 	return count
 }
 
-// TestStridesCoverAllNumbers checks that a sample begins within its first step, always at the same
-// number for one seed, and that the long form has all numbers.
+// TestStridesCoverAllNumbers checks that the first number of a sample is at most its step, and
+// always the same for one seed. In the long form of tests, the sample must have all numbers.
 func TestStridesCoverAllNumbers(t *testing.T) {
 	t.Setenv("PERDURE_TEST", "")
 	first, step := Stride(t, 4)

@@ -68,7 +68,8 @@ func (b *Buffer) Write(seq int64, chunk string) {
 	}
 }
 
-// keepMark adds a mark for the seq if all pending text was just emitted.
+// keepMark adds a mark with the seq at the start of the pending text, unless there is a mark. There
+// is none if all earlier text was emitted.
 func (b *Buffer) keepMark(seq int64) {
 	if len(b.marks) == 0 {
 		b.marks = []mark{{0, seq}}

@@ -58,8 +58,8 @@ func (g *Merger) Add(u Update) {
 	about.Properties = joined(about.Properties, u.Properties)
 }
 
-// learn copies properties of the response from an update. It also records the response ids of
-// providers in the update.
+// learn copies properties of the response from an update. It also adds the ids in the update's
+// ResponseID and ProviderResponseID to the ProviderResponseIDs of the response.
 func (g *Merger) learn(u Update) {
 	r := &g.r
 	for _, id := range []string{Real(u.ResponseID), Real(u.ProviderResponseID)} {

@@ -10,8 +10,8 @@ import (
 type Event struct {
 	Kind EventKind
 	Item Item
-	// Payload contains the members of the event that Remap passes on unchanged, including the ids
-	// of calls, components and files.
+	// Payload contains all other members of the event, which Remap passes on unchanged. They may
+	// contain ids of tool calls, of files and of components of a user interface.
 	Payload any
 }
 

@@ -49,7 +49,9 @@ func TestToolIDsAreInjectiveOverManyCalls(t *testing.T) {
 	}
 }
 
-// TestToolIDsOfAShortRule checks that derived ids become different if their hashes are equal.
+// TestToolIDsOfAShortRule checks the ids that ToolIDs derives from the hashes of invalid ids. The
+// rule allows only three characters, so many hashes are equal in them. The derived ids must differ
+// nevertheless.
 func TestToolIDsOfAShortRule(t *testing.T) {
 	rule := response.IDRule{Min: 3, Max: 3, Alphanumeric: true}
 	var messages []perdure.Message

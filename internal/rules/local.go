@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/rules/validate"
 )
 
-// local reports whether the execution is LOCAL: its contents stay on the worker that has claimed it
-// first. The server stores references to the contents, whose ids are derived from their hashes.
+// local reports whether the execution is LOCAL: only its home worker stores its contents. The
+// server stores a reference to each content. The id of the reference is derived from the id of the
+// execution and the hash of the content.
 func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
 
 // mayClaim reports whether the worker may claim the execution. `local` says whether the worker has
@@ -26,8 +27,9 @@ func (d *draft) settle(worker uuid.UUID) {
 	}
 }
 
-// localContents checks that the contents of a LOCAL execution are references whose ids are derived
-// from the execution and the hash. For a REMOTE execution it checks nothing.
+// localContents checks that the contents of a LOCAL execution are references. The id of a reference
+// must be derived from the id of the execution and the hash of the content. For a REMOTE execution
+// it checks nothing.
 type localContents struct {
 	execution uuid.UUID
 	local     bool

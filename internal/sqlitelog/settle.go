@@ -25,8 +25,8 @@ import (
 // emptied because of another process.
 func Settle(path string) error { return settle(path, false) }
 
-// SettleAlone is like Settle, but does not use shared memory, which needs disk space. It fails with
-// SQLITE_BUSY if another process has the file open.
+// SettleAlone does the same as Settle, but without SQLite's shared memory, a file that needs space
+// on the disk. It fails with SQLITE_BUSY if another process has the database open.
 func SettleAlone(path string) error { return settle(path, true) }
 
 func settle(path string, alone bool) error {

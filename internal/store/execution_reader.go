@@ -33,12 +33,12 @@ type ExecutionReader interface {
 	// from the first entry that this compaction keeps. It reads no other entries. Without a
 	// compaction, or if an earlier version of the program has stored the compaction, it returns the
 	// whole path. If `after` is the id of an entry on the returned path, only the entries behind
-	// that entry are returned; any other id, such as a pinned one, has no effect. Errors: not_found
+	// that entry are returned; any other id, such as one in Pinned, has no effect. Errors: not_found
 	// if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 	// LeftOut describes the entries that the model's context at leaf does not contain: those before
-	// the first entry that the newest compaction keeps, except the pinned ones. It reads no
-	// entries. It returns nil if ContextPath returns the whole path.
+	// the first entry that the newest compaction keeps, except the entries in its field Pinned. It
+	// reads no entries. It returns nil if ContextPath returns the whole path.
 	LeftOut(ctx context.Context, execution, leaf uuid.UUID) ([]perdure.LeftOut, error)
 	// PathLength returns the number of entries on the path from the root to leaf, without reading
 	// them. Errors: not_found if the leaf does not exist.

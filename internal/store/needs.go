@@ -14,21 +14,21 @@ type Needs struct {
 	EntryKeys  []string
 	CallNames  bool // the tool names of the calls that have no result yet at one of Entries
 	SignalIDs  []string
-	Patterns   []string // adds the oldest 1000 pending signals that match one of these patterns
-	Taken      bool     // adds the signals that are taken and not consumed
+	Patterns   []string // requests the oldest 1000 pending signals that match one of these patterns
+	Taken      bool     // requests the signals that are taken and not consumed
 	Blocks     []perdure.BlockKey
-	TaskBlocks []uuid.UUID // ids of tasks; adds all their open blocks
+	TaskBlocks []uuid.UUID // ids of tasks; requests all their open blocks
 	OpenBlocks bool        // all open blocks of the execution, including its tasks' blocks
-	// AttemptBlocks adds the blocks that the newest attempt of each loaded task has closed. Tasks
-	// that have ended are left out. So are superseded blocks.
+	// AttemptBlocks requests the blocks that the newest attempt of each loaded task has closed.
+	// Tasks that have ended are left out. So are superseded blocks.
 	AttemptBlocks bool
 	Blobs         []uuid.UUID
-	// Questions are the ids of questions to load. OpenQuestions adds all open questions of the
+	// Questions are the ids of questions to load. OpenQuestions requests all open questions of the
 	// execution. SignalKeys requests State.SignalKeys. These keys are loaded only if a loaded
 	// question has NotAsker set, but no list of Askers.
 	Questions     []uuid.UUID
 	OpenQuestions bool
-	// DecidedQuestions adds all questions of the execution that are not open. SignalKeys: see
+	// DecidedQuestions requests all questions of the execution that are not open. SignalKeys: see
 	// Questions.
 	DecidedQuestions bool
 	SignalKeys       bool
@@ -38,8 +38,8 @@ type Needs struct {
 	// LinksOf is the id of a question of the execution. If it is set, all links to that question are
 	// loaded.
 	LinksOf *uuid.UUID
-	// DueQuestions adds the open questions that have expired. For a command with PickQuestions,
-	// these questions are always loaded.
+	// DueQuestions requests the questions that are stored as open although their ExpiresAt has
+	// passed. For a command with PickQuestions, these questions are always loaded.
 	DueQuestions bool
 	// Grants requests State.Grants, the approval grants that apply to the execution. ChangeGrants is
 	// set if the command may change approval grants of the org. While such a command runs, no other
@@ -78,7 +78,7 @@ type Needs struct {
 	// path Stream exists.
 	StreamCount bool
 	Kinds       bool // requests the kinds of agents and tasks of the org
-	// Webhook is the id of a webhook of the command's org that is not deleted. Waiting adds the
+	// Webhook is the id of a webhook of the command's org that is not deleted. Waiting requests the
 	// number of its pending deliveries. WebhookCount requests the number of the org's webhooks.
 	Webhook      *uuid.UUID
 	Waiting      bool

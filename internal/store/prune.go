@@ -13,7 +13,8 @@ import (
 type Prune struct {
 	// Execution marks the whole execution as deleted.
 	Execution bool
-	// Log marks all records of the log except the last one. The execution must have ended.
+	// Log marks all records of the execution's log, except the last one, as deleted. The execution
+	// must have ended.
 	Log bool
 	// Checkpoints deletes checkpoints that were made at this time or earlier, at most Rows of them.
 	// The newest checkpoint is never deleted.

@@ -52,8 +52,8 @@ type DueQuery struct {
 // Due contains the times at which timed work is due. When such a time is reached, a sweep may
 // nevertheless find no work.
 type Due struct {
-	// At contains, for each kind of pick, the time at which the first candidate is due. A kind
-	// without candidates is left out. The time of PickAttempts does not include a grace period.
+	// At contains, for each PickKind, the time at which the first candidate is due. A kind without
+	// candidates is left out. The time of PickAttempts does not include a grace period.
 	// PickEmbedded and PickPruned are never in the map, because they do not depend on time.
 	At map[PickKind]perdure.Time
 	// Ready is the earliest NotBefore of a PENDING execution or task that is later than

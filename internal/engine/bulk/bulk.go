@@ -48,7 +48,7 @@ type Config struct {
 	Tick time.Duration
 }
 
-// Actions implements the commands on bulk actions and continues those that run.
+// Actions implements the commands on bulk actions, and continues the bulk actions that are running.
 type Actions struct{ Config }
 
 // Request is a request to start a bulk action, or to count the executions to which the action would

@@ -31,8 +31,9 @@ func TestKeysAreNeeded(t *testing.T) {
 	h.Call("GET", "/agent-executions", "", "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
 }
 
-// TestTreesAreGuardedAsRoutes checks that requests to a tree (front.Tree), here OpenAI's API, pass
-// the same checks as requests to a route: of the key, of the length of the URL and of the headers.
+// TestTreesAreGuardedAsRoutes checks that requests to a tree of routes (front.Tree), here OpenAI's
+// API, pass the same checks as requests to a single route: of the key, of the length of the URL and
+// of the headers.
 func TestTreesAreGuardedAsRoutes(t *testing.T) {
 	h := open(t)
 	for _, c := range []struct {
@@ -53,8 +54,8 @@ func TestTreesAreGuardedAsRoutes(t *testing.T) {
 	}
 }
 
-// TestAFrontHasSeveralTrees checks that a front with two trees passes each request to the tree that
-// owns the path.
+// TestAFrontHasSeveralTrees checks that a front with two trees of routes passes each request to the
+// tree that owns the path.
 func TestAFrontHasSeveralTrees(t *testing.T) {
 	f := front.New(front.Config{})
 	f.Mount(tree("/one/"))
@@ -71,8 +72,8 @@ func TestAFrontHasSeveralTrees(t *testing.T) {
 	}
 }
 
-// tree is a front.Tree that owns the paths below one prefix. It responds to each request with this
-// prefix.
+// tree is a front.Tree, a tree of routes, that owns the paths below one prefix. It responds to each
+// request with this prefix.
 type tree string
 
 func (t tree) Owns(path string) bool { return strings.HasPrefix(path, string(t)) }

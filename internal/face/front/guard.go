@@ -167,26 +167,26 @@ func refusal(c Caller, access Access, org string) *problem.Problem {
 	return problem.New(perdure.PermissionDenied, "only a key of role admin may do this")
 }
 
-// Tree is a part of the API that routes all paths below its prefixes itself, because its errors
-// have another JSON shape. The front checks requests to a tree like requests to a route with the
-// access Client.
+// Tree is a part of the API with its own tree of routes: it routes all paths below its prefixes
+// itself, because its errors have another JSON shape. The front checks a request to a Tree like a
+// request to a route with the access Client.
 type Tree interface {
-	// Owns reports whether the tree serves a path.
+	// Owns reports whether this tree of routes serves a path.
 	Owns(path string) bool
 	// Routes returns the patterns of all routes of the tree.
 	Routes() []string
 	// Route returns the pattern that a request matches, without the method; "" if the request matches
 	// none.
 	Route(r *http.Request) string
-	// Refuse sends a problem in the JSON shape of the tree's errors.
+	// Refuse sends a problem in the JSON shape that this part of the API has for errors.
 	Refuse(w http.ResponseWriter, p *problem.Problem)
 	http.Handler
 }
 
-// Mount adds a tree. No two trees of a front own the same path.
+// Mount adds a tree of routes. No two trees of a front own the same path.
 func (f *Front) Mount(t Tree) { f.trees = append(f.trees, t) }
 
-// treeOf returns the tree that owns the path of a request, or nil.
+// treeOf returns the tree of routes that owns the path of a request, or nil.
 func (f *Front) treeOf(r *http.Request) Tree {
 	for _, t := range f.trees {
 		if t.Owns(r.URL.Path) {
@@ -196,8 +196,8 @@ func (f *Front) treeOf(r *http.Request) Tree {
 	return nil
 }
 
-// serveTree checks a request and passes it to the tree. The request acts on the org that the
-// caller's key belongs to.
+// serveTree checks a request and passes it to a tree of routes. The request acts on the org that
+// the caller's key belongs to.
 func (f *Front) serveTree(t Tree, w http.ResponseWriter, r *http.Request) {
 	if p := f.misdirected(r); p != nil {
 		t.Refuse(w, p)

@@ -150,8 +150,9 @@ type inputItem struct {
 	messages []perdure.InputMessage
 }
 
-// inputItems converts the parts of a response's input to items. Parts that come from the same
-// pending item become one item again.
+// inputItems converts the parts of a response's input to items. A client may have added an item to
+// the conversation before the response began (see pendingItem). The parts of such an item become
+// one item again.
 func (f *found) inputItems(parts []perdure.InputMessage) []inputItem {
 	var all []inputItem
 	at := map[string]int{} // index in all by the id of the conversation item
@@ -189,8 +190,8 @@ func (i *inputItem) add(m perdure.InputMessage) {
 	first.Parts = slices.Concat(first.Parts, m.Parts)
 }
 
-// inputIDs returns an id for each part of the input that a create request has assembled. It is the
-// id of the pending item from which the part comes, or "" for a part of the request's own input.
+// inputIDs returns an id for each part of the input that a create request has assembled. For a part
+// of a pendingItem, it is the id of that item; for a part of the request's own input, it is "".
 func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
 	var said []string // ids of the parts in order, except parts that are results
 	results := map[string][]string{}

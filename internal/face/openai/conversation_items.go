@@ -33,8 +33,8 @@ func (a *API) addItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, newItemPage(added, false))
 }
 
-// add stores items as pending items. It tries again if another request changes the conversation at
-// the same time.
+// add stores items that the next response takes as input (see pendingItem). It tries again if
+// another request changes the conversation at the same time.
 func (a *API) add(ctx context.Context, org, id string, items []readItem) ([]Item, error) {
 	for range turnTries {
 		added, err := a.tryAdd(ctx, org, id, items)
@@ -160,7 +160,8 @@ func checkInclude(query url.Values) error {
 	return nil
 }
 
-// pendingItem finds a pending item by its id, in any conversation of the org.
+// pendingItem finds an item that no response has taken as input yet (see the type pendingItem). It
+// finds the item by its id, in any conversation of the org.
 func (r *references) pendingItem(ctx context.Context, place itemPlace, id string) (resolvedItem, bool, error) {
 	c, err := r.stored().ConversationByResponse(ctx, r.org, place.response)
 	if err != nil {

@@ -28,9 +28,9 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 }
 
 // itemAt says where an item is in a conversation. The field `row` is the response that has the
-// item, or nil if the item is pending. The field `items` has the items of that response, or all
-// pending items, and `index` is the item's index in it. The field `execution` is the index of the
-// response's execution in itemList.executions.
+// item, or nil if no response has taken the item as input yet (see pendingItem). The field `items`
+// has the items of that response, or all pending items, and `index` is the item's index in it. The
+// field `execution` is the index of the response's execution in itemList.executions.
 type itemAt struct {
 	execution int
 	row       *store.Response
@@ -163,8 +163,8 @@ func (l *itemList) backward(ctx context.Context, at itemAt) iter.Seq2[[]Item, er
 }
 
 const (
-	// pendingStep is the number of pending items that one query reads, and responsesStep the number
-	// of responses.
+	// pendingStep is the number of pending items (see pendingItem) that one query reads, and
+	// responsesStep the number of responses.
 	pendingStep   = 100
 	responsesStep = 10
 )

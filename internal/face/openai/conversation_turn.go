@@ -24,8 +24,8 @@ type conversationField struct {
 // a conversation.
 type inConversation struct {
 	Conversation string `json:"conversation,omitempty"`
-	// InputIDs has an id for each part of the input. It is the id of the pending item from which
-	// the part comes, or "".
+	// InputIDs has an id for each part of the input. It is the id of the pendingItem from which the
+	// part comes, or "".
 	InputIDs []string `json:"input_ids,omitempty"`
 }
 
@@ -262,7 +262,7 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	return h, nil
 }
 
-// isStale reports whether a pending item is the result of a call that is not open. The parameter
+// isStale reports whether a pendingItem is the result of a call that is not open. The parameter
 // `open` is the list of the open calls, which isStale updates: it adds the calls of the item, and
 // removes the calls whose results the item contains.
 func isStale(p pendingItem, open *[]string) bool {

@@ -77,8 +77,9 @@ func (p *promoteCommand) requestCopy(ctx context.Context, conn *connection.RunCo
 	}
 }
 
-// startHomeWorker starts, in this process, the worker that stores the run's content, unless another
-// process can run it. The worker takes no other work, because its queue is private.
+// startHomeWorker starts, in this process, the home worker, which stores the content of the run. It
+// starts nothing if another process has workers for the run. The started worker polls only a new
+// private queue, so it takes no other work.
 func (p *promoteCommand) startHomeWorker(ctx context.Context, conn *connection.RunConn, x *perdure.Execution) error {
 	if !conn.NeedsWorker(x.Queue) || x.HomeID == nil {
 		return nil

@@ -68,15 +68,16 @@ func (s *Screen) setFrame(f Frame) {
 	s.framed.Store(f != nil)
 }
 
-// Frame returns the frame that shows the output of the screen; nil if the screen writes to its own writer.
+// Frame returns the Frame that shows the output of the screen (see Redirect). It returns nil if the
+// output goes directly to the writer that NewScreen got.
 func (s *Screen) Frame() Frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.frame
 }
 
-// Device returns the writer of the screen itself, also while a frame shows the output. The frame draws on
-// it.
+// Device returns the writer that NewScreen got, also while a Frame shows the output. The Frame
+// draws on this writer.
 func (s *Screen) Device() io.Writer { return s.w }
 
 // NewScreen returns a screen that writes to w.

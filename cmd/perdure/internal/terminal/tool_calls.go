@@ -89,7 +89,8 @@ func (t *toolCallView) header(c *toolCall) {
 	t.p.newline()
 }
 
-// output shows the next piece of a live call's output, or stores it.
+// output shows the next piece of a tool call's output, or stores it while another call is live (see
+// toolCallView).
 func (t *toolCallView) output(r *perdure.Record) {
 	c := t.call(r.Place.ToolCallID, "")
 	text := c.cleaner.clean(r.Chunk.Text)
@@ -143,7 +144,8 @@ func (t *toolCallView) unfold(c *toolCall) {
 	t.p.newline()
 }
 
-// ended ends a call and selects the next call in the queue as the live one.
+// ended records that a tool call has ended, and shows the rest of its output. If the call was live
+// (see toolCallView), the next call in the queue becomes live.
 func (t *toolCallView) ended(id string, at time.Time) {
 	c := t.call(id, "")
 	c.end = at

@@ -24,8 +24,8 @@ type multiRow struct {
 	common  []bool // marks the parameters that had only one value in each of those groups
 }
 
-// narrowStatement is SQL with single values, instead of arrays, for the parameters that are equal
-// in all rows.
+// narrowStatement is SQL for groups of rows in which certain parameters are equal in all rows. It
+// sends these parameters as single values, and the others as arrays.
 type narrowStatement struct {
 	same  []bool
 	n     int // number of parameters marked in same
@@ -34,20 +34,21 @@ type narrowStatement struct {
 }
 
 const (
-	// maxNarrows is the maximum number of narrow statements for one multiRow. Every connection has
+	// maxNarrows is the maximum number of narrowStatements for one multiRow. Every connection has
 	// to plan each of them.
 	maxNarrows = 4
 	// learnGroups is the number of groups after which the method think looks for parameters that
 	// were equal within each group. So many groups hardly have equal values by chance. Groups with
 	// fewer than learnRows rows do not count.
 	learnGroups, learnRows = 16, 4
-	// worthColumns is the minimum number of parameters that a new narrow statement must have as
-	// single values, in addition to those of an existing one.
+	// worthColumns is the minimum number of parameters that a new narrowStatement must send as
+	// single values, instead of arrays. Parameters that an existing narrowStatement already sends
+	// as single values do not count.
 	worthColumns = 2
 )
 
 // statementFor returns the SQL for rows of parameters, and the arguments. If `early` is set, a
-// single group of any size suffices to add a narrow statement.
+// single group of any size suffices to add a narrowStatement.
 func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
 	if early {
@@ -66,9 +67,9 @@ func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []
 	return chosen.query, args
 }
 
-// choose returns the narrow statement with the most single values that can run a group of rows; nil
-// if there is none. The slice `same` marks the parameters that are equal in all rows of the group.
-// If `telling` is set, the method think also learns from the group.
+// choose returns the narrowStatement that can run a group of rows and sends the most parameters as
+// single values; nil if there is none. The slice `same` marks the parameters that are equal in all
+// rows of the group. If `telling` is set, the method think also learns from the group.
 func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,9 +97,10 @@ func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowSta
 	return best
 }
 
-// think adds a narrow statement for the parameters that were equal within each of the last groups,
-// unless an existing statement has nearly as many single values. If there are already maxNarrows
-// statements, the new one replaces the least used one.
+// think adds a narrowStatement that sends as single values the parameters that were equal within
+// each of the last groups. It adds none if an existing narrowStatement sends nearly as many of them
+// as single values. If there are already maxNarrows statements, the new one replaces the least used
+// one.
 func (m *multiRow) think() {
 	m.seen = 0
 	count := 0

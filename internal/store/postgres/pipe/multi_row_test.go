@@ -59,7 +59,7 @@ func TestCommonParametersAreSingleValues(t *testing.T) {
 	}
 }
 
-// TestRareCommonParametersAddNoStatement checks that small groups add no narrow statement, and that
+// TestRareCommonParametersAddNoStatement checks that small groups add no narrowStatement, and that
 // none is added if one of learnGroups groups has rows with different parameters.
 func TestRareCommonParametersAddNoStatement(t *testing.T) {
 	m := changes(t)
@@ -77,8 +77,8 @@ func TestRareCommonParametersAddNoStatement(t *testing.T) {
 	}
 }
 
-// TestStatementsAreBounded checks that at most maxNarrows narrow statements are kept, and that each
-// statement has at least one array.
+// TestStatementsAreBounded checks that a multiRow keeps at most maxNarrows narrowStatements, and
+// that each statement has at least one array.
 func TestStatementsAreBounded(t *testing.T) {
 	const params = 40
 	columns := make([]string, params)

@@ -110,8 +110,8 @@ func open(t testing.TB, migrate func(ctx context.Context, url string) error, pro
 	return database
 }
 
-// take returns the URL of an unused or new database. Emptying a database is faster than creating
-// one.
+// take returns the URL of a database that an earlier test has used and emptied, or of a new one if
+// there is none. It prefers a used database, because emptying one is faster than creating one.
 func take(ctx context.Context) (string, error) {
 	if n := len(shared.free); n > 0 {
 		last := shared.free[n-1]

@@ -23,8 +23,9 @@ type TreePlace struct {
 	None bool
 }
 
-// Above returns the number of entries on the path from the root to this entry, both included; for
-// an entry beside the path, to its nearest ancestor on the path.
+// Above returns the number of entries on the path from the root to this entry, both included. An
+// entry that is never on a path (see TreePlace) has the number of its nearest ancestor that is on
+// one.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
 // Columns returns the values for the columns segment and depth.

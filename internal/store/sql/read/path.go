@@ -29,8 +29,9 @@ var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " F
 // and of single entries after them.
 type route struct {
 	ranges []load.PathRange // in order from the root
-	// beside lists the entries after the ranges, which are beside the path (see load.TreePlace). It
-	// is empty unless the leaf is such an entry; its last element is then the leaf.
+	// beside lists the LLM call entries after the ranges. Such entries are never on a path (see
+	// load.TreePlace). The list is empty unless the leaf is such an entry; its last element is then
+	// the leaf.
 	beside []uuid.UUID
 }
 
@@ -165,9 +166,9 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place of the leaf. If the leaf is beside the path (see load.TreePlace), it
-// returns the place of the nearest ancestor on the path, and the ids of the entries below that
-// ancestor, down to the leaf.
+// findPlace returns the place of the leaf. If the leaf is an LLM call entry, which is never on a
+// path (see load.TreePlace), findPlace returns the place of its nearest ancestor on a path, and the
+// ids of the entries below that ancestor, down to the leaf.
 func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {
 		p, parent, found, err := load.Place(v, execution, *at)

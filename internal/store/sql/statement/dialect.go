@@ -10,10 +10,10 @@ import (
 // Dialect contains the statements, and parts of statements, that differ between the SQL dialects of
 // the stores.
 type Dialect struct {
-	// Due contains the statements for picks by time; the key is the kind of pick. ?1 is an org, or
-	// "" for all orgs; ?2 is the current time in milliseconds, and ?3 the maximum number of
-	// candidates. Each row of a result contains the id of an execution, and the id of a task or
-	// NULL.
+	// Due contains the statements that find the candidates of a [store.Pick], by Pick.Kind. It has
+	// none for PickAgents and PickTasks. ?1 is an org, or "" for all orgs; ?2 is the current time
+	// in milliseconds, and ?3 the maximum number of candidates. Each row of a result contains the
+	// id of an execution, and the id of a task or NULL.
 	Due map[store.PickKind]*Statement
 	// FirstLease and FirstTaskLease continue the text of a SELECT after the keyword SELECT. They
 	// select one column: the earliest end of a lease on an execution, or on a task.
@@ -26,8 +26,8 @@ type Dialect struct {
 	// concurrency_limit of pending tasks, ordered by priority and age. Its parameters are org_id,
 	// queue, kind, the features that the worker lacks, the current time, and the limit.
 	PendingTasks *Statement
-	// SkipLocked is the last clause of the statements for picks. It makes them skip rows that other
-	// transactions have locked.
+	// SkipLocked is the last clause of the statements that find the candidates of a [store.Pick].
+	// It makes them skip rows that other transactions have locked.
 	SkipLocked string
 	// TheseExecutions returns a FROM clause for the executions with these ids, whose alias is x.
 	// The result `arg` is the value of the clause's only parameter.

@@ -7,8 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestASyncOfTheLogsDataThatFails checks that the sync of the log returns SQLITE_IOERR_FSYNC if the
-// system's sync fails.
+// TestASyncOfTheLogsDataThatFails checks that the sync of the write-ahead log returns
+// SQLITE_IOERR_FSYNC if the system's sync fails.
 func TestASyncOfTheLogsDataThatFails(t *testing.T) {
 	_, v := writer(t)
 	g := countSyncs(t, v.Conn)

@@ -7,8 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// fullSyncs counts the calls of the sync method that the VFS has set for the log. Only one test at
-// a time may use it.
+// fullSyncs counts the calls of the sync method that the VFS has set for the write-ahead log. Only
+// one test at a time may use it.
 var fullSyncs struct {
 	n    int
 	real uintptr
@@ -23,7 +23,7 @@ func countedSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	return called[flagsMethod](fullSyncs.real)(tls, file, flags)
 }
 
-// countSyncs replaces the sync method that the VFS has set for the log by countedSync.
+// countSyncs replaces the sync method that the VFS has set for the write-ahead log by countedSync.
 func countSyncs(t *testing.T, c *Conn) *gathered {
 	t.Helper()
 	counting(t, c)
@@ -34,8 +34,8 @@ func countSyncs(t *testing.T, c *Conn) *gathered {
 }
 
 // TestTheLogsDataIsSynced checks that commits call the sync method of the VFS until it has
-// succeeded once, because this method also makes the log's name durable. Later commits must sync
-// only the data, if the system can do that.
+// succeeded once, because this method also makes the name of the write-ahead log durable. Later
+// commits must sync only the data, if the system can do that.
 func TestTheLogsDataIsSynced(t *testing.T) {
 	path, v := writer(t)
 	g := countSyncs(t, v.Conn)

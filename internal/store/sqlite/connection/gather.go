@@ -117,7 +117,8 @@ func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 }
 
 // grown must be called after a write that has made the file longer, up to the offset `to`. Unless
-// g.short is set, it extends the file further with zeros. It updates g.end.
+// g.short is set, it extends the file further with zeros. It sets g.end to the new length of the
+// file.
 func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	if g.short {
 		g.end = to
@@ -133,9 +134,10 @@ func (n *native) GoAhead(ahead bool) {
 	}
 }
 
-// lengthen extends the log file ahead of writes: if the file is not longer than the offset `to`, it
-// writes zeros from the end of the file up to at least logAhead bytes behind `to`. It also sets
-// g.end. If a write fails, for example on a full disk, it stops without an error.
+// lengthen extends the log file ahead of writes. If the file is not longer than the offset `to`, it
+// writes zeros at the end of the file until the file is at least logAhead bytes longer than `to`.
+// It sets g.end to the length of the file. If a write fails, for example on a full disk, it stops
+// without an error.
 func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	place := uintptr(unsafe.Pointer(&g.size)) // in SQLite's memory, like all of g
 	if called[placeMethod](g.real().FxFileSize)(tls, file, place) != lib.SQLITE_OK {

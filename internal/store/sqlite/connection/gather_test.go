@@ -9,7 +9,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// logCalls counts and controls the writes to a log. Only one test at a time may use it.
+// logCalls counts and controls the writes to a write-ahead log. Only one test at a time may use it.
 var logCalls struct {
 	writes, bytes int
 	real          uintptr
@@ -26,7 +26,7 @@ func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	return called[pieceMethod](logCalls.real)(tls, file, p, n, offset)
 }
 
-// counting replaces the write method that the VFS has set for the log by countedWrite.
+// counting replaces the write method that the VFS has set for the write-ahead log by countedWrite.
 func counting(t *testing.T, c *Conn) {
 	t.Helper()
 	g := (*gathered)(at(c.gathering))
@@ -78,7 +78,8 @@ func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// TestLogIsMadeLongerAhead checks that 200 commits change the length of the log at most 20 times.
+// TestLogIsMadeLongerAhead checks that 200 commits change the length of the write-ahead log at most
+// 20 times.
 func TestLogIsMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	sizes := map[int64]bool{}
@@ -96,7 +97,7 @@ func TestLogIsMadeLongerAhead(t *testing.T) {
 }
 
 // TestLogThatCannotBeMadeLongerAhead checks that commits succeed and can be read if writing zeros
-// ahead fails. The log must then be little longer than the written data.
+// ahead fails. The write-ahead log must then be little longer than the written data.
 func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	counting(t, v.Conn)
@@ -156,8 +157,8 @@ func digest(t *testing.T, path string) (d string) {
 	return d
 }
 
-// TestLogIsAsItWasWritten checks that reads, sizes and truncations of the log take earlier writes
-// into account, also those that are still collected in memory.
+// TestLogIsAsItWasWritten checks that reads, sizes and truncations of SQLite's write-ahead log take
+// earlier writes into account, also those that the layer gathered still has in memory.
 func TestLogIsAsItWasWritten(t *testing.T) {
 	_, v := writer(t)
 	file, err := v.logFile()
@@ -265,7 +266,7 @@ func TestPagesOfARollbackAreNotWritten(t *testing.T) {
 }
 
 // TestOnlyQuickCommitsMakeTheLogLonger checks GoAhead. After GoAhead(false), a commit extends the
-// log only by its own data. After GoAhead(true), it extends the log ahead of writes.
+// write-ahead log only by its own data. After GoAhead(true), it extends the log ahead of writes.
 func TestOnlyQuickCommitsMakeTheLogLonger(t *testing.T) {
 	path, v := writer(t)
 	size := func() int64 {

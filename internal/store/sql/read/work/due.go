@@ -12,11 +12,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ready takes the place of the kind of pick in those rows of dueBy that describe delayed pending
+// ready takes the place of a [store.PickKind] in those rows of dueBy that describe delayed pending
 // work.
 const ready = -1
 
-// dueBy selects, for each kind of pick, the earliest time at which something is due. It reads
+// dueBy selects, for each [store.PickKind], the earliest time at which something is due. It reads
 // indexes only. Delayed executions and tasks count only if they become ready after ?1.
 var dueBy = statement.Read(dueUnion)
 
@@ -35,8 +35,8 @@ func first(kind store.PickKind, moment string) string {
 	return "SELECT " + strconv.Itoa(int(kind)) + ", " + moment
 }
 
-// dueByLease returns dueBy with two more kinds of picks, for expired leases of executions and of
-// tasks.
+// dueByLease returns dueBy with the times at which leases of executions (PickExpiredAgents) and of
+// tasks (PickExpiredTasks) expire.
 func dueByLease(w *statement.Dialect) *statement.Statement {
 	return statement.NewRead(dueUnion + " UNION ALL " + first(store.PickExpiredAgents, w.FirstLease) + " UNION ALL " + first(store.PickExpiredTasks, w.FirstTaskLease))
 }
