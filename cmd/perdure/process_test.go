@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -104,6 +105,33 @@ func TestRunOutlivesTheOwner(t *testing.T) {
 	first.signal(syscall.SIGKILL)
 	first.end()
 	second.wantEnd(4, "Still here.")
+}
+
+// TestToolOutlivesTheOwner checks that a command which a run is executing is not interrupted when the
+// process that owns the data directory ends. The run's own worker continues it.
+func TestToolOutlivesTheOwner(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	for name, end := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "interrupted": syscall.SIGINT} {
+		for _, mode := range [][]string{nil, {"--local"}} {
+			t.Run(fmt.Sprint(name, mode), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				write(t, dir, "s", waiting)
+				write(t, dir, "other", strings.ReplaceAll(waiting, "gate;", "other-gate;"))
+				gate(t, dir, "gate")
+				open := gate(t, dir, "other-gate")
+				first := launch(t, dir, "run", "--model", "scripted/s", "go")
+				first.until("│ here")
+				second := launch(t, dir, append([]string{"run", "--model", "scripted/other", "go"}, mode...)...)
+				second.until("│ here")
+				first.signal(end)
+				first.end()
+				launch(t, dir, "runs").wantEnd(0, "react-agent") // with the server of the second process
+				open()
+				second.wantEnd(0, "│ through", "It went through.")
+			})
+		}
+	}
 }
 
 // TestRunBesideDev checks perdure run while perdure dev is serving the same data directory: the run becomes

@@ -27,7 +27,8 @@ type RunConn struct {
 	// HasWorker reports whether Worker is running.
 	HasWorker bool
 
-	queue      string // the private queue of the worker
+	queue      string           // the private queue of the worker
+	line       *movableDispatch // the worker's connection; nil if there is no worker
 	stopWorker func()
 }
 
@@ -37,7 +38,10 @@ func (r *RunConn) Connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Conn, r.stopWorker = conn, func() {}
+	r.Conn = conn
+	if r.stopWorker == nil {
+		r.stopWorker = func() {}
+	}
 	return nil
 }
 
@@ -59,13 +63,14 @@ func (r *RunConn) StartWorker(ctx context.Context, queue string) error {
 	if err != nil {
 		return err
 	}
-	end, err := s.Start(ctx, d, r.Conn.Data)
+	line := newMovableDispatch(d, hangUp)
+	end, err := s.Start(ctx, line, r.Conn.Data)
 	if err != nil {
-		hangUp()
+		line.close()
 		return err
 	}
-	r.HasWorker = true
-	r.stopWorker = sync.OnceFunc(func() { end(); hangUp() })
+	r.HasWorker, r.line = true, line
+	r.stopWorker = sync.OnceFunc(func() { end(); line.close() })
 	return nil
 }
 
@@ -108,15 +113,26 @@ func (r *RunConn) dial(ctx context.Context, log *slog.Logger) (d perdure.Dispatc
 }
 
 // Reconnect connects again after the process that owned the data directory has ended. This process
-// may now become the owner.
+// may now become the owner. Its worker continues, with the tools that it is running.
 func (r *RunConn) Reconnect(ctx context.Context) error {
-	r.stopWorker()
-	r.HasWorker = false
 	_ = r.Conn.close() // the server has ended
 	if err := r.Connect(ctx); err != nil {
 		return err
 	}
-	return r.StartWorker(ctx, r.queue)
+	if !r.HasWorker {
+		return r.StartWorker(ctx, r.queue)
+	}
+	if !r.NeedsWorker(r.queue) {
+		r.stopWorker()
+		r.HasWorker = false
+		return nil
+	}
+	d, hangUp, err := r.dial(ctx, r.Logger(slog.LevelError))
+	if err != nil {
+		return err
+	}
+	r.line.move(d, hangUp)
+	return nil
 }
 
 // Close stops the worker and closes the connection. The owner of the data directory waits for its
