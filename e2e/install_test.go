@@ -14,6 +14,7 @@ import (
 // TestTheModuleInstallsByItsPath checks that the program can be installed by its path, as described in
 // README and docs. A separate module with README's agent builds against the published module.
 func TestTheModuleInstallsByItsPath(t *testing.T) {
+	t.Parallel()
 	user := newModuleUser(t, publishModule(t))
 
 	bin := t.TempDir()

@@ -11,11 +11,19 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
-const kills = 30
+// killCount returns how often TestKilledAtRandomPoints kills a process.
+func killCount() int {
+	if longtest.All() {
+		return 30
+	}
+	return 12
+}
 
 // TestKilledAtRandomPoints kills server and worker many times. It checks that a model call is repeated
 // only after a kill during the call. Every finished tool has run once, and the conversation is the same
@@ -115,11 +123,11 @@ func (s *deployment) torment(id uuid.UUID, random *rand.Rand) []kill {
 	var done []kill
 	said, target := false, int64(0)
 	again := func(x *perdure.Execution) {
-		if len(done) == kills {
+		if len(done) == killCount() {
 			random = nil
 		}
 		if random != nil {
-			target = x.MaxSeq + 1 + random.Int64N(44)
+			target = x.MaxSeq + 1 + random.Int64N(44*30/int64(killCount()))
 		}
 	}
 	again(&perdure.Execution{})

@@ -44,6 +44,7 @@ func recipeBlocks(t *testing.T, page string) (blocks []recipeBlock) {
 // TestRecipesWorkAsTheyAreWritten runs the commands of each page in docs/recipes. Each page gets an empty
 // folder, a Go module and a home folder of its own.
 func TestRecipesWorkAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join("..", "docs", "recipes", "*.md"))
 	if err != nil || len(pages) < 7 {
 		t.Fatalf("%d recipes: %v", len(pages), err)

@@ -24,7 +24,7 @@ long -- -timeout 3h ./internal/store/... ./internal/engine ./agent/agenttest ./w
 long -- -timeout 1h -run TestAnyCompactedConversationIsAccepted ./llm
 # Every point at which a run can be killed, and many random ones.
 long PERDURE_KILL_POINTS=all PERDURE_FOLDS=200 -- -timeout 3h -parallel 12 ./react
-long PERDURE_ANSWER_KILLS=200 -- -timeout 2h -run TestAnswersOutliveTheirWorker ./e2e
+long PERDURE_ANSWER_KILLS=200 -- -timeout 2h -run 'TestAnswersOutliveTheirWorker|TestKilledAtRandomPoints' ./e2e
 # The clients of the Responses endpoint, in all versions.
 long -- -timeout 2h -run TestClients ./e2e
 # The packages that make test runs mostly without the race detector.

@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/sandbox"
-	"golang.org/x/sys/unix"
 )
 
 // reached returns the port of a new listener, and a function that returns the number of connections
@@ -59,6 +60,7 @@ var families = map[string]int{
 // something outside the command, whether the command is confined or not. Connected pairs of sockets
 // and pipes still work.
 func TestNoNetworkReachesNothing(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
 	port, connections := reached(t)

@@ -60,6 +60,7 @@ func TestSecretFilesAreNotRead(t *testing.T) {
 // another file is created at its old path. Commands cannot read the secret, and file tools refuse
 // both files.
 func TestRenamedSecretFilesStayHidden(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(dir, "etc"), "worker.key")
 	o := WorkspaceOptions{DataDir: data, Secrets: []string{secret}}
@@ -130,6 +131,7 @@ func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 // TestHomesOfOthersAreNotRead checks that commands cannot read the homes of other users, but can
 // read the user's own home.
 func TestHomesOfOthersAreNotRead(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	if os.Getenv(mountedVar) == "" {
 		inMountNamespace(t, t.Name())
 		return

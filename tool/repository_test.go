@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // gitRepo creates a repository at dir. Its configuration makes git run a command that creates the
@@ -21,6 +23,7 @@ func gitRepo(t *testing.T, dir, ran string) {
 // TestNoCommandPlantsARepositoryUnseen checks a command that plants a program that git would run
 // outside the sandbox. The result reports the change, whether the command is confined or not.
 func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	attacks := map[string]string{
 		"a file that leads elsewhere": "mv .git old && mv evil/.git led && echo 'gitdir: led' > .git",
 		"a symlink":                   "mv .git old && ln -s evil/.git .git",

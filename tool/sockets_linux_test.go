@@ -16,9 +16,10 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/tool/internal/confine"
-	"golang.org/x/sys/unix"
 )
 
 // knocks counts the connections and messages that reach a test's sockets.
@@ -320,6 +321,7 @@ func TestInheritedDescriptorsAreClosed(t *testing.T) {
 }
 
 func TestCommandsThatTheFilterLeavesAlone(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	eachFence(t, dir, data, func(t *testing.T, w *Workspace) {
 		wantOK(t, sh(t, w, "git init -q repo && cd repo && git config user.email a@example.com && git config user.name a && "+

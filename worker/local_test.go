@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
@@ -341,7 +344,10 @@ func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 
 // TestLocal200Entries checks a LOCAL execution with 200 large entries. A second worker reads them
 // in order, and the server's database file does not contain their content.
-func TestLocal200Entries(t *testing.T) { filled(t, 200) }
+func TestLocal200Entries(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	filled(t, 200)
+}
 
 // BenchmarkLocal10kEntries does the same as TestLocal200Entries with 10,000 entries. Its metric
 // resume-ratio is the time of a resume after 10,000 entries divided by the time after 100.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/agent/agenttest"
@@ -118,7 +119,10 @@ func TestChat(t *testing.T) {
 }
 
 // TestExample checks that the example nurse passes.
-func TestExample(t *testing.T) { checkNurse(t) }
+func TestExample(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	checkNurse(t)
+}
 
 func say(ctx agent.Context, key, text string) error {
 	_, err := ctx.Append(perdure.UserText(text), agent.WithKey(key))

@@ -34,6 +34,7 @@ turn
 // TestChatKeepsTheInputBelowTheOutput checks that typed text stays in the input line while output
 // appears above it, and that no line of the output is lost or garbled, at any width.
 func TestChatKeepsTheInputBelowTheOutput(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			dir := t.TempDir()
