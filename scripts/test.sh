@@ -36,9 +36,9 @@ plain=(
 # The packages that take longest, longest first: a long package that begins last would
 # leave a processor idle.
 slow=(
-	internal/store/sqlite e2e internal/store/postgres agent/agenttest internal/engine
-	react worker server internal/face/openai internal/face
-	internal/log client internal/durablestream
+	e2e internal/store/postgres worker internal/face/openai server react
+	internal/store/sqlite agent/agenttest internal/log internal/engine internal/face
+	client internal/durablestream
 )
 
 # Tests of tool that attack its sandbox with the test binary.
@@ -62,16 +62,23 @@ mapfile -t raced < <(echo "$first" && grep -vxF "$first" <<<"$rest")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# make test has run go vet. One package runs beside those of the race detector, which are
-# as many as there are processors: some tests of each wait most of the time.
-go test -vet=off -timeout 30m -p 1 "${unraced[@]}" >"$log" 2>&1 &
-beside=$!
+# Packages run without the race detector, and then samples of three of them with it.
+beside() { # FLAGS FOR THE RACE DETECTOR
+	local bad=0
+	go test -vet=off -timeout 30m -p 1 "${unraced[@]}" || bad=1
+	go test -vet=off "$@" -skip "$attacks" ./tool || bad=1
+	go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || bad=1
+	go test -vet=off "$@" -run '^TestCancelledRunReportsItsResults$' ./internal/bench || bad=1
+	return "$bad"
+}
+
+# make test has run go vet. The packages of beside run beside those of the race detector, which
+# are as many as there are processors: some tests of each wait most of the time.
+beside "$@" >"$log" 2>&1 &
+job=$!
 failed=0
 mapfile -t memory < <(memory_exec)
 go test -vet=off "${memory[@]}" "$@" "${raced[@]}" || failed=1
-go test -vet=off "$@" -skip "$attacks" ./tool || failed=1
-go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || failed=1
-go test -vet=off "$@" -run '^TestCancelledRunReportsItsResults$' ./internal/bench || failed=1
-wait "$beside" || failed=1
+wait "$job" || failed=1
 cat "$log"
 exit "$failed"
