@@ -13,25 +13,25 @@ import (
 // movableDispatch is a connection of a worker that moves to another server while the worker runs. The
 // worker's tools continue, and the worker keeps its leases, because both servers have the same store.
 type movableDispatch struct {
-	moved chan struct{} // gets a value after each move
+	moved  chan struct{} // gets a value after each move
+	hangUp func()        // ends the connection to the current server
 
-	mu      sync.RWMutex // guards the fields below
+	mu      sync.RWMutex // guards current
 	current perdure.Dispatch
-	hangUp  func() // ends the connection to the current server
 }
 
 func newMovableDispatch(d perdure.Dispatch, hangUp func()) *movableDispatch {
 	return &movableDispatch{moved: make(chan struct{}, 1), current: d, hangUp: hangUp}
 }
 
-// move passes later calls to another server. It then ends the connection to the former server, and
-// calls that still use that connection fail.
+// move ends the connection to the former server, and passes later calls to another server. The worker
+// repeats calls that fail with unavailable in the meantime. Calls of move and close do not overlap.
 func (m *movableDispatch) move(d perdure.Dispatch, hangUp func()) {
+	m.hangUp()
+	m.hangUp = hangUp
 	m.mu.Lock()
-	before := m.hangUp
-	m.current, m.hangUp = d, hangUp
+	m.current = d
 	m.mu.Unlock()
-	before()
 	select {
 	case m.moved <- struct{}{}:
 	default: // the worker has not yet received the value of the move before
@@ -39,7 +39,10 @@ func (m *movableDispatch) move(d perdure.Dispatch, hangUp func()) {
 }
 
 // close ends the connection to the current server.
-func (m *movableDispatch) close() { m.move(m.at(), func() {}) }
+func (m *movableDispatch) close() {
+	m.hangUp()
+	m.hangUp = func() {}
+}
 
 // Reconnected implements worker.Line. The worker learns of moves; the connection to a server in
 // another process also has reconnects of its own, which a heartbeat notices.
