@@ -33,6 +33,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		if err := os.MkdirAll(args[0], 0o755); err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(args) == 1:
 		return writeFile(ctx, args[0])

@@ -25,12 +25,19 @@ const words: Record<
 
 const names: Name[] = ["cancel", "retry"];
 
-function filterOf({ status, ...search }: RunsSearch): BulkFilter {
-  return {
-    ...(status === "FAILED_TURN" ? { failedTurn: true } : status ? { status: [status] } : {}),
-    ...(search.q ? { q: search.q } : {}),
-    ...(search.agent ? { agentDefinitionId: search.agent } : {}),
-  };
+/**
+ * The part of a bulk action's filter for each field of the list's search. A field that is missing here does
+ * not compile: without it, an action would reach runs that the list does not show.
+ */
+const filterParts: Record<keyof RunsSearch, (search: RunsSearch) => BulkFilter> = {
+  status: ({ status }) =>
+    status === "FAILED_TURN" ? { failedTurn: true } : status ? { status: [status] } : {},
+  q: ({ q }) => (q ? { q } : {}),
+  agent: ({ agent }) => (agent ? { agentDefinitionId: agent } : {}),
+};
+
+function filterOf(search: RunsSearch): BulkFilter {
+  return Object.assign({}, ...Object.values(filterParts).map((part) => part(search)));
 }
 
 /** How often the progress is read, in milliseconds. */
