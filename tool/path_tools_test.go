@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -180,5 +181,39 @@ func TestMissingPathToolsAreFound(t *testing.T) {
 	}
 	if lacks := describe(Builtin(), table); len(lacks) != 1 || !strings.Contains(lacks[0], "no tool move-file") {
 		t.Errorf("with a tool that does not exist: %q", lacks)
+	}
+}
+
+// TestPathToolsHideADataDirectoryInside checks that no tool that only reads shows anything of a data
+// directory inside the workspace: neither its name nor what it contains.
+func TestPathToolsHideADataDirectoryInside(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "sub", "hidden")
+	put(t, filepath.Join(data, "token"), "top secret")
+	put(t, filepath.Join(dir, "sub", "ok"), "not secret")
+	w := openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})
+	for _, tool := range Builtin() {
+		a, takesPaths := pathTools[tool.Name]
+		if !takesPaths || !tool.ReadOnly {
+			continue
+		}
+		for _, path := range []string{".", "sub"} {
+			input := maps.Clone(a.other)
+			if input == nil {
+				input = args{}
+			}
+			for _, name := range a.paths {
+				input[name] = path
+			}
+			for _, name := range a.globs {
+				input[name] = "**"
+			}
+			got := use(t, w, tool.Name, input).PlainText()
+			for _, secret := range []string{"hidden", "token", "top secret"} {
+				if strings.Contains(got, secret) {
+					t.Errorf("%s with %v shows %q of the data directory:\n%s", tool.Name, input, secret, got)
+				}
+			}
+		}
 	}
 }

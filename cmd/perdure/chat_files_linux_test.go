@@ -114,7 +114,7 @@ func TestChatInstructionsAndPlan(t *testing.T) {
 					t.Errorf("%s: the screen says of AGENTS.md: %v\n%s", c.flag, got, text)
 				}
 				s.enter("/tools")
-				s.shows("the model may use: " + strings.Join(c.tools, ", ") + "\n")
+				s.showsWords("the model may use: " + strings.Join(c.tools, ", "))
 				var sent struct {
 					System json.RawMessage
 					Tools  []struct{ Name string }

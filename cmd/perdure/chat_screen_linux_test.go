@@ -134,6 +134,12 @@ func (s *chatScreen) shows(want string) string {
 	return s.until(want, func(text string) bool { return strings.Contains(text, want) })
 }
 
+// showsWords waits until the screen contains the words, which may be wrapped.
+func (s *chatScreen) showsWords(want string) {
+	s.Helper()
+	s.until(want, func(text string) bool { return strings.Contains(strings.Join(strings.Fields(text), " "), want) })
+}
+
 // ready waits until the chat expects a message: its input line is empty, and no turn runs.
 func (s *chatScreen) ready() string {
 	s.Helper()
