@@ -111,6 +111,7 @@ function WebhookRow({
     onSuccess: onChange,
     onSettled: () => setAsks(false),
   });
+  const leaves = remove.isPending || remove.isSuccess; // its deliveries are no longer polled
   const error = set.error ?? rotate.error ?? remove.error;
   return (
     <li data-webhook={of.id} className="space-y-2 px-4 py-3 text-sm">
@@ -141,7 +142,7 @@ function WebhookRow({
         </Button>
       </div>
       {error && <p className="text-xs text-bad">{error.message}</p>}
-      {shows && <Deliveries of={of} />}
+      {shows && !leaves && <Deliveries of={of} />}
       <Confirm
         open={asks}
         title="Delete this webhook?"
