@@ -307,7 +307,11 @@ func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at, came := first, true; came && !t.Failed(); at += step {
 			came = false
-			t.Run(fmt.Sprintf("write %d, arrives %v", at, after), func(t *testing.T) { came = killedAsker(t, at, after) })
+			t.Run(fmt.Sprintf("write %d, arrives %v", at, after), func(t *testing.T) {
+				if came = killedAsker(t, at, after); !came && at == first {
+					t.Error("nothing was killed")
+				}
+			})
 		}
 	}
 }

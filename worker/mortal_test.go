@@ -204,7 +204,9 @@ func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 		for at, came := first, true; came && !t.Failed(); at += step {
 			came = false
 			t.Run(fmt.Sprintf("parked %d, write %d, arrives %v", parked, at, after), func(t *testing.T) {
-				came = killedTour(t, at, after, func(c *Config) { c.Parked = parked })
+				if came = killedTour(t, at, after, func(c *Config) { c.Parked = parked }); !came && at == first {
+					t.Error("nothing was killed")
+				}
 			})
 		}
 	}

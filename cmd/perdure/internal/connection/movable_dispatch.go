@@ -13,29 +13,56 @@ import (
 // movableDispatch is a connection of a worker that moves to another server while the worker runs. The
 // worker's tools continue, and the worker keeps its leases, because both servers have the same store.
 type movableDispatch struct {
-	moved  chan struct{} // gets a value after each move
-	hangUp func()        // ends the connection to the current server
+	reconnected chan struct{} // gets a value after each move, and after each reconnect to the current server
+	hangUp      func()        // ends the connection to the current server
 
 	mu      sync.RWMutex // guards current
 	current perdure.Dispatch
 }
 
 func newMovableDispatch(d perdure.Dispatch, hangUp func()) *movableDispatch {
-	return &movableDispatch{moved: make(chan struct{}, 1), current: d, hangUp: hangUp}
+	m := &movableDispatch{reconnected: make(chan struct{}, 1)}
+	m.use(d, hangUp)
+	return m
+}
+
+// use passes later calls to the server of d. The function `hangUp` ends the connection to it.
+func (m *movableDispatch) use(d perdure.Dispatch, hangUp func()) {
+	m.mu.Lock()
+	m.current = d
+	m.mu.Unlock()
+	done := make(chan struct{})
+	if line, ok := d.(interface{ Reconnected() <-chan struct{} }); ok { // worker.Line
+		go m.forward(line.Reconnected(), done)
+	}
+	m.hangUp = func() { close(done); hangUp() }
+}
+
+// forward tells the worker of the reconnects to one server until the channel `done` is closed.
+func (m *movableDispatch) forward(reconnects, done <-chan struct{}) {
+	for {
+		select {
+		case <-reconnects:
+			m.tell()
+		case <-done:
+			return
+		}
+	}
+}
+
+func (m *movableDispatch) tell() {
+	select {
+	case m.reconnected <- struct{}{}:
+	default: // the worker has not yet received the value before
+	}
 }
 
 // move ends the connection to the former server, and passes later calls to another server. The worker
 // repeats calls that fail with unavailable in the meantime. Calls of move and close do not overlap.
 func (m *movableDispatch) move(d perdure.Dispatch, hangUp func()) {
 	m.hangUp()
-	m.hangUp = hangUp
-	m.mu.Lock()
-	m.current = d
-	m.mu.Unlock()
-	select {
-	case m.moved <- struct{}{}:
-	default: // the worker has not yet received the value of the move before
-	}
+	m.use(d, hangUp)
+	m.tell()
 }
 
 // close ends the connection to the current server.
@@ -44,9 +71,8 @@ func (m *movableDispatch) close() {
 	m.hangUp = func() {}
 }
 
-// Reconnected implements worker.Line. The worker learns of moves; the connection to a server in
-// another process also has reconnects of its own, which a heartbeat notices.
-func (m *movableDispatch) Reconnected() <-chan struct{} { return m.moved }
+// Reconnected implements worker.Line.
+func (m *movableDispatch) Reconnected() <-chan struct{} { return m.reconnected }
 
 // at returns the connection to the current server.
 func (m *movableDispatch) at() perdure.Dispatch {

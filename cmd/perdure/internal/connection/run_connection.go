@@ -54,6 +54,7 @@ func (r *RunConn) StartWorker(ctx context.Context, queue string) error {
 		return nil
 	}
 	r.stopWorker() // the worker of another run of the same command
+	r.HasWorker = false
 	r.queue = queue
 	log := r.Logger(slog.LevelError)
 	s := r.Worker
