@@ -21,9 +21,13 @@ var migrationFiles embed.FS
 // have reached this version by older migrations, which are no longer in this program.
 const firstVersion = 42
 
-// migrate migrates the tables. It uses a connection pool of database/sql, which the migration
-// library requires. It runs before the store's readers are opened.
-func migrate(ctx context.Context, path string) error {
+// migrate migrates the tables, unless they have the newest version already. It runs before the
+// store's readers are opened. The migration library requires a connection pool of database/sql,
+// which reads the whole schema first, so migrate asks for the version on the writer's connection.
+func migrate(ctx context.Context, path string, writer connection.View) error {
+	if newest, err := isNewest(writer); newest || err != nil {
+		return err
+	}
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return err
@@ -85,6 +89,20 @@ func relabel(ctx context.Context, path string, db *sql.DB) error {
 	}
 	_, err = db.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0 AND version_id < ?1", firstVersion)
 	return err
+}
+
+// isNewest reports whether the tables have the newest version, with nothing left for [relabel] to do.
+func isNewest(v connection.View) (bool, error) {
+	var labels, tables, version, older int64
+	if _, err := v.One(labelsOf, nil, &labels, &tables); err != nil || labels == 0 {
+		return false, err
+	}
+	newest, err := newestVersion()
+	if err != nil {
+		return false, err
+	}
+	_, err = v.One(versionsOf, []any{firstVersion}, &version, &older)
+	return version == newest && older == 0, err
 }
 
 // newestVersion returns the version of the tables that this program supports.

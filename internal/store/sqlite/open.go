@@ -195,7 +195,7 @@ func start(ctx context.Context, o Options, writer *connection.Conn, reserve *dis
 	if err := checkPlace(writer.With(ctx)); err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, o.Path); err != nil {
+	if err := migrate(ctx, o.Path, writer.With(ctx)); err != nil {
 		return nil, err
 	}
 	epoch, err := loadEpoch(writer.With(ctx), o)

@@ -16,6 +16,8 @@ import (
 // of the statement. The value says why that is cheap.
 var wholeTables = map[string]string{
 	"SELECT b.task_id, b.attempt, b.seq, b.type, b.stream":                                      "the open chunks of one execution, which a commit bounds",
+	"SELECT count(*) FILTER (WHERE name = 'goose_db_version')":                                  "the schema, once, when a server starts",
+	"SELECT coalesce(max(version_id), 0)":                                                       "a row for each migration, once, when a server starts",
 	"SELECT wait_reason, count(*)":                                                              "a count of what has not ended, by an index of nothing else",
 	"SELECT status, count(*)":                                                                   "a count of what has not ended, by an index of nothing else",
 	"SELECT count(*) FROM delivery INDEXED BY idx_delivery_due":                                 "a count of what waits, by an index of nothing else",
