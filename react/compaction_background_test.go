@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/scripted"
 )
@@ -122,6 +123,7 @@ func (s *workerPool) wantStates(id uuid.UUID, want ...string) {
 // TestASummaryIsWrittenWhileTheRunGoesOn checks that the run continues while a summary is written.
 // Once the summary is written, the next context contains it, and all messages since it was begun.
 func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
 			s, n, l := heldWorkerPool(t, parked, looks(last+4, 1000), backgroundAt+2)
@@ -167,6 +169,7 @@ func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 // TestASummaryInTheBackgroundIsAwaitedAtTheThreshold checks that the run waits for the summary once
 // its context is over the threshold, and does not begin a second summary.
 func TestASummaryInTheBackgroundIsAwaitedAtTheThreshold(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s, n, _ := heldWorkerPool(t, 100, looks(last+4, 1000))
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	s.until(id, func(x *perdure.Execution) bool { return slices.Contains(s.compactionStates(id), "started") })
@@ -184,6 +187,7 @@ func TestASummaryInTheBackgroundIsAwaitedAtTheThreshold(t *testing.T) {
 // TestASummaryThatFailsInTheBackground checks that the run continues if a summary in the background
 // fails, and that an event reports the failure.
 func TestASummaryThatFailsInTheBackground(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, summary := range map[string]string{
 		"fails": "summary\n  fail invalid_request no\n", "empty": "summary\n  text I cannot.\n  stop refusal\n",
 		"longer": "summary\n  text " + strings.Repeat("much ", 10_000) + "\n",
@@ -230,6 +234,7 @@ func TestARunThatWaitsForAMessageWithAnOpenSummary(t *testing.T) {
 // TestARunThatEndsWithAnOpenSummary checks that the end of a run drops a summary that is not
 // written yet, and emits an event. A summary that is written is appended.
 func TestARunThatEndsWithAnOpenSummary(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Run("not written", func(t *testing.T) {
 		s, _, _ := heldWorkerPool(t, 100, looks(last, 1000))
 		x := s.completed(s.start(engine.StartRequest{UserPrompt: "go", OneShot: true}))
@@ -293,6 +298,7 @@ func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
 // being written. Without instructions, the run waits for that summary. With instructions, the run
 // drops it and begins another summary.
 func TestAClientCompactsDuringASummary(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Run("without instructions", func(t *testing.T) {
 		s, n, l := heldWorkerPool(t, 100, looks(last, 1000), backgroundAt+1)
 		id := s.start(engine.StartRequest{UserPrompt: "go"})

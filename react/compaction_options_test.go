@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/react"
 )
@@ -32,6 +33,7 @@ func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, mo
 // TestCompactOptionOff checks that a worker's option turns automatic compaction off, and that an
 // execution's settings have precedence over the option.
 func TestCompactOptionOff(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	on, off := false, react.CompactOptions{Off: true}
 	for name, c := range map[string]struct {
 		config *perdure.CompactionConfig
@@ -51,6 +53,7 @@ func TestCompactOptionOff(t *testing.T) {
 // TestCompactOptionAt checks that a worker's threshold applies only to executions whose settings
 // contain no threshold.
 func TestCompactOptionAt(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	at := 0.9
 	for name, c := range map[string]struct {
 		config      *perdure.CompactionConfig
@@ -69,6 +72,7 @@ func TestCompactOptionAt(t *testing.T) {
 // TestCompactOptionTarget checks that a compaction keeps fewer of the newest turns with a small
 // Target than with a large one, but at least one turn.
 func TestCompactOptionTarget(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	kept := func(target float64) int {
 		s, n, x := looked(t, react.CompactOptions{Target: target}, perdure.AgentConfig{})
 		all := s.compactions(x)

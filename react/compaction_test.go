@@ -164,6 +164,7 @@ func (s *scriptedEngine) compact(id uuid.UUID, value string) {
 // fails or is longer than what it covers. An event must report the reason, and the next compaction
 // must not be tried at once.
 func TestASummaryThatCannotBeUsed(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, summary := range map[string]string{
 		"fails":  "summary\n  fail invalid_request no\n",
 		"longer": "summary\n  text " + strings.Repeat("much ", 40_000) + "\n",

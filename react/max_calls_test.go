@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const tooManyCalls = `
@@ -27,6 +28,7 @@ turn
 // counts its own calls. In one subtest the worker parks no goroutines, so that the function is
 // entered again.
 func TestMaxToolCallsHoldsOverAllTurns(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
 			s := newWorkerPool(t, parked, tooManyCalls+strings.ReplaceAll(tooManyCalls, "turn\n  call bash {\"command\": \"echo two\"}", "turn\n  call bash {\"command\": \"touch five\"}"))

@@ -275,6 +275,7 @@ func TestMessagesDuringACompaction(t *testing.T) {
 // tools compacts. They must be neither lost nor doubled, and each tool call must run once. With two
 // servers, the worker that writes the summary is stopped, and the other worker continues.
 func TestMessagesDuringAnAutomaticCompaction(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const turns = 30
 	pairs(t, func(t *testing.T, stores []store.Store) {
 		p := newPair(t, stores, looks(turns, 1500)+strings.Repeat("turn\n  text ok\n", 5))

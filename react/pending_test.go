@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/react"
 )
 
@@ -161,6 +162,7 @@ func (c *readCounter) Entries(ctx context.Context, q perdure.EntryQuery) iter.Se
 // TestTurnsDoNotCarryTheConversation checks that task inputs and checkpoint states stay small while
 // the conversation grows, and that the agent's worker reads no path.
 func TestTurnsDoNotCarryTheConversation(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	var script strings.Builder
 	const turns = 6
 	for range turns {

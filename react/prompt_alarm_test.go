@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -154,6 +155,7 @@ func TestPromptsNameTheCompaction(t *testing.T) {
 // one. No prompt counts as changed, and the record of the call after each compaction names that
 // compaction.
 func TestCompactionsCauseNoWarnings(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	said := &warningLog{}
 	s, _, _ := windowWorkerPool(t, -1, 8000, looks(28, 1500), said.log)
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/react"
 )
 
@@ -108,6 +109,7 @@ turn
 // TestBarriersRunAlone checks that calls of tools with a barrier run alone, in the order of the
 // calls, and that the calls between two of them run together.
 func TestBarriersRunAlone(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {
 		s := newWorkerPool(t, parked, `
 turn

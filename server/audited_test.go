@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // audits returns the number of records in the org's audit log.
@@ -23,6 +25,7 @@ func (w *world) audits(org string) (n int) {
 // of a grant; the start of a bulk action. Other operations, refused operations, and repeated DELETE
 // and PATCH requests, which change nothing, must write none.
 func TestEveryChangeIsOneRecord(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := newWorld(t)
 	tried := 0
 	for _, name := range slices.SortedFunc(maps.Keys(routes), last) {

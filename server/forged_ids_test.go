@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // forger derives invalid positions and ids from valid ones.
@@ -96,6 +97,7 @@ func (w *world) requestWith(name, key, query string, headers ...string) answer {
 // causes no internal error. A refusal has the documented shape. A response to another org never
 // contains data of the org acme.
 func TestForgedPositions(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := newWorld(t)
 	f := newForger(t)
 	given := w.positions()

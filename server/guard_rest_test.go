@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/web"
 )
 
@@ -228,6 +229,7 @@ func unnamed(text string, names map[string]string) string {
 // The response is the same as if the object did not exist. No response contains data of acme, and
 // none of its data changes.
 func TestOrgsAreApart(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := newWorld(t)
 	before := w.everything()
 	for _, name := range slices.Sorted(maps.Keys(routes)) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -91,6 +92,7 @@ func (f forger) odd(field protoreflect.FieldDescriptor) protoreflect.Value {
 // error and no timeout. Examples are unknown enums, ids of the wrong length, and numbers out of range.
 // The server is ready afterwards.
 func TestMutilatedCalls(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := newWorld(t)
 	f := newForger(t)
 	conn := connect(t, w.Server)

@@ -97,6 +97,7 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 // TestSecretsOfSessionsAreNowhere checks that, after the sign-in, neither half of a session's secret is in
 // a response, log line or file.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -129,6 +130,7 @@ func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 // that create or rotate it. No other response, no log line and no file contains the secret or the key that
 // it encodes.
 func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/server"
 )
 
@@ -30,6 +31,7 @@ func guarded() []string {
 // invalid session: one half of the secret, halves of two sessions, a half in the wrong place, and a
 // session that was revoked or signed out.
 func TestHalfASessionOpensNothing(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := newWorld(t)
 	one, two := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme admin"])
 	token := w.signIn(w.Token())

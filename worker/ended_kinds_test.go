@@ -163,6 +163,7 @@ func TestTwoRecordsOfOneKey(t *testing.T) {
 // TestAKillBetweenPages checks that no step runs twice if a worker is killed when it requests the
 // second page of records.
 func TestAKillBetweenPages(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, time.Minute)
 	s := &stepper{steps: 2200, size: 10}
 	b.agent("a", s.run)
@@ -246,6 +247,7 @@ func TestResumeInAnotherOrder(t *testing.T) {
 // TestResumeOfStepsAndTasksInTurns checks a resume with 60 steps with large results and 60 tasks
 // that alternate with them. At most two calls of GetTasks read the contents.
 func TestResumeOfStepsAndTasksInTurns(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const turns = 60
 	b := newBench(t, time.Minute)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })

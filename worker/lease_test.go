@@ -119,6 +119,7 @@ func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 // TestCommitIsRepeatedUntilItIsAnswered checks that a commit is repeated while calls or replies are
 // lost. Each commit gets one reply, and each entry is stored once.
 func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {
 		for i := range 3 {
@@ -181,6 +182,7 @@ func TestRateLimitIsWaitedOut(t *testing.T) {
 // TestStepWaitsForAFreshLease checks a step that the function requests in the last fifth of the
 // lease. The step begins only after the lease is renewed.
 func TestStepWaitsForAFreshLease(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const lease = 10 * time.Second
 	b := newBench(t, lease)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -57,6 +57,7 @@ func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error 
 // once the run has taken it. The answer is then read from the worker. The same contents of a REMOTE
 // execution are found in the files.
 func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, 20*time.Second)

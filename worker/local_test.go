@@ -63,6 +63,7 @@ func inFiles(t *testing.T, folder string) map[string]int {
 // and output. If the same executions are REMOTE, their contents are found in the server's files,
 // which shows that the search works.
 func TestNoContentAtRest(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, 20*time.Second)

@@ -153,6 +153,7 @@ func TestQuestionsInWaitAny(t *testing.T) {
 // TestQuestionsThatAreNotAnswered checks questions that expire, with each setting of OnExpiry, and
 // a question that is withdrawn.
 func TestQuestionsThatAreNotAnswered(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			_, failed := ctx.Ask(agent.Question{Name: "fail", Expires: time.Millisecond, OnExpiry: perdure.OnExpiryFail})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // lines is a writer for log lines, safe for concurrent use.
@@ -36,6 +37,7 @@ func (l *lines) count(text string) int {
 // checkpoint causes one warning in the log, even if its function is entered again. It also checks
 // the number of records in the execution, which a checkpoint resets.
 func TestManyRecordsAreOneWarning(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
 		b.agent("a", func(ctx agent.Context) (string, error) {

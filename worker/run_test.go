@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestBlockingCallFromAnotherGoroutine checks that a blocking call of agent.Context panics in any
@@ -164,6 +165,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 // worker has continued the execution in the meantime. The function is entered again, and each entry
 // is stored once.
 func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, 5*time.Second)
 	var entered atomic.Int32
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // witness records what agent code sees at each place of its program; the places are numbered. It
@@ -117,6 +118,7 @@ func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 // values as before from each of 14 random operations. The values are entries, results, errors,
 // signals and outcomes of waits.
 func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for seed := range uint64(4) {
 		eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 			o := &witness{bench: b, seen: map[string]string{}}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // gauge counts work that runs at the same time, and records the maximum.
@@ -30,6 +31,7 @@ func (g *gauge) enter() func() {
 // TestSlotsAreNeverExceeded checks that a worker with 12 executions never runs more agents or tasks
 // at once than it has slots. All executions complete, and all slots are free at the end.
 func TestSlotsAreNeverExceeded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, slots := range []struct{ agents, tasks int }{{3, 2}, {1, 1}, {2, 5}} {
 		for _, n := range []int{100, -1} {
 			t.Run(fmt.Sprintf("%d agents, %d tasks, parked %d", slots.agents, slots.tasks, n), func(t *testing.T) {

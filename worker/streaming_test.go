@@ -10,11 +10,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestStreamIsFlushedBeforeTheCommit checks that streamed text is stored before the next commit or
 // end of a task, although some calls and replies are lost.
 func TestStreamIsFlushedBeforeTheCommit(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, 20*time.Second)
 	b.task("talk", func(ctx agent.TaskContext, n int) (int, error) {
 		ctx.Stream().Text(strings.Repeat("t", 200<<10))

@@ -15,6 +15,7 @@ import (
 // TestDrainTakesAll checks that DrainSignals returns 1300 pending signals in the order in which
 // they were sent.
 func TestDrainTakesAll(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const many = 1300 // more than a claim, a reply or a commit contains
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -203,6 +204,7 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 // even if the checkpoint is delayed and committed later. A sleep after that call has the same due
 // time when the function is entered again.
 func TestWaitsAreCountedFromTheCheckpoint(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			var phase int

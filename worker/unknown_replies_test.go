@@ -8,12 +8,14 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestWhatAnUnknownBeatSaidIsSaidAgain checks a heartbeat that the server could not process, and
 // that contained progress of an attempt. The next heartbeat repeats the progress, and the attempt
 // continues.
 func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, 600*time.Millisecond)
 	enough := make(chan struct{})
 	b.task("work", func(ctx agent.TaskContext, n int) (int, error) {
@@ -50,6 +52,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 // refuses with a temporary error is sent again until it is stored. Meanwhile, another task streams
 // and ends.
 func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, code := range []perdure.Code{perdure.Unavailable, perdure.RateLimited, perdure.Internal} {
 		t.Run(string(code), func(t *testing.T) {
 			b := newBench(t, time.Minute)

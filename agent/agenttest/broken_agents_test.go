@@ -35,6 +35,7 @@ func say(ctx agent.Context, text string) error {
 // TestCatchesUnkeyedAppend checks that three checks of agenttest find an entry that was appended
 // without a key. The function appends it a second time when it is entered again.
 func TestCatchesUnkeyedAppend(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := Scenario{
 		Agent: agent.DefineFunc("unkeyed", func(ctx agent.Context, _ int) (string, error) {
 			if err := say(ctx, "hello"); err != nil {
@@ -55,6 +56,7 @@ func TestCatchesUnkeyedAppend(t *testing.T) {
 // TestCatchesInputsThatChange checks that two checks of agenttest find a task whose input depends
 // on the time or on chance. Such an input makes a new task each time that the function is entered.
 func TestCatchesInputsThatChange(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, input := range map[string]func() any{
 		"time":   func() any { return time.Now() },
 		"chance": func() any { return rand.Uint32() },
@@ -85,6 +87,7 @@ func TestCatchesInputsThatChange(t *testing.T) {
 // a variable. After a crash, the variable has state that was not committed, or that belongs to an
 // earlier run.
 func TestCatchesStateInAVariable(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	greeted := false
 	s := Scenario{
 		Agent: agent.DefineFunc("forgetful", func(ctx agent.Context, _ int) (string, error) {
@@ -221,6 +224,7 @@ func TestASampleOmitsOnlyItsFaults(t *testing.T) {
 // TestInterruptedTaskIsNotCompared checks a crash during a task that must not run twice. The agent
 // may then end with another outcome, and the check does not report that. The task runs only once.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	effects := 0
 	s := Scenario{
 		Agent: agent.DefineFunc("careful", func(ctx agent.Context, _ int) (string, error) {

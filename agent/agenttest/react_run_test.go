@@ -261,6 +261,7 @@ func TestRunInALoop(t *testing.T) {
 // TestRunNames checks that two calls of react.Run in one function need different names, and that
 // react.Run refuses other invalid options.
 func TestRunNames(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	talk := []perdure.Message{perdure.UserText("Weather?")}
 	for want, o := range map[string]func(o *react.RunOptions){
 		"step_name_reused: Run was called twice": func(*react.RunOptions) {},

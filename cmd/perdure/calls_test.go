@@ -88,6 +88,7 @@ func TestModelCallsAreShownAsTheyWereSent(t *testing.T) {
 // call for its summary, are rebuilt. It checks which messages each call leaves out, and which requests
 // are refused.
 func TestInspectedCallsAroundACompaction(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "scripts"), 0o700); err != nil {
 		t.Fatal(err)

@@ -131,6 +131,7 @@ func TestChatStopsLeavesAndContinues(t *testing.T) {
 // TestChatAnswersQuestionsInTheInputLine checks that a question is answered in the input line or by
 // /approve, and that Esc stops the turn that asked it.
 func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	call := "  call bash {\"command\": \"echo ran-%d\"}\n"
 	write(t, dir, "s", "turn\n"+fmt.Sprintf(call, 1)+"turn\n"+fmt.Sprintf(call, 2)+"turn\n"+fmt.Sprintf(call, 3)+"turn\n  when interrupted\n    text I see.\n  else\n    text Understood.\n")
@@ -158,6 +159,7 @@ func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 // TestChatStopsTheTurnOfAQuestion checks that Esc stops the turn while the terminal asks a question
 // of that turn.
 func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran\"}\nturn\n  text Then not.\n")
 	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "--approve", "ask", "x")

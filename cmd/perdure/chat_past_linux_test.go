@@ -62,6 +62,7 @@ func TestChatShowsThePast(t *testing.T) {
 // TestChatKeepsTheChosenModelForNewRuns checks that a new run of a chat calls the model that was chosen
 // in the chat, and that the chat says so.
 func TestChatKeepsTheChosenModelForNewRuns(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	for _, name := range []string{"s", "other"} {
 		write(t, dir, name, fmt.Sprintf("turn\n  text First of %s.\nturn\n  text Second of %s.\n", name, name))
@@ -93,6 +94,7 @@ func TestChatKeepsTheChosenModelForNewRuns(t *testing.T) {
 // TestChatHistoryHasNoAnswers checks that answers to questions are not in the history of inputs, and
 // that messages and commands are.
 func TestChatHistoryHasNoAnswers(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	call := "turn\n  call bash {\"command\": \"echo ran\"}\n"
 	write(t, dir, "s", call+call+"turn\n  text Done.\n")
@@ -157,6 +159,7 @@ func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 // TestChatSaysWhatCompactionDid checks that a waiting run compacts at once, and that the chat prints
 // the result.
 func TestChatSaysWhatCompactionDid(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text First."+strings.Repeat(" word", 100)+"\nturn\n  text Second.\n")
 	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "x")
@@ -209,6 +212,7 @@ func TestChatThatIsLeftAtWorkSaysHowToContinue(t *testing.T) {
 // TestChatRetriesAFailedTurn checks that the chat reports a failure of the model, and that /retry calls
 // the model again.
 func TestChatRetriesAFailedTurn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  fail auth the key is no good\n")
 	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "x")

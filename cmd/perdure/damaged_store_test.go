@@ -144,6 +144,7 @@ func TestDamageEndsTheServer(t *testing.T) {
 // file that is damaged, or that belongs to another program, and says what to do. The file of another program is
 // left as it is.
 func TestUnusableDatabaseFilesAreNamed(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	commands := [][]string{
 		{"runs"},
 		{"show", "last"},

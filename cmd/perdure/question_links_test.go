@@ -53,6 +53,7 @@ func TestLinksByCommand(t *testing.T) {
 // TestALinkNeedsAServer checks that perdure questions link fails if the server does not listen on an
 // address that a link could lead to.
 func TestALinkNeedsAServer(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	id := a.claim().ask("one", deploy, `{"v":1}`).String()

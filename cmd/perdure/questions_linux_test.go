@@ -160,6 +160,7 @@ func (a *askingServer) question(id fmt.Stringer) perdure.Question {
 // TestAQuestionIsDecidedWhileTheTerminalAsks checks what the terminal prints if another person answers a
 // question while the terminal still waits for an answer to it.
 func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	id := a.claim().ask("one", deploy, "")
@@ -173,6 +174,7 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 // TestRunEditsInPlace checks that the reply "e" to a question opens the question's details in an editor.
 // The details that the person saves there are approved.
 func TestRunEditsInPlace(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
 	editor := filepath.Join(a.dir, "editor")
 	if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i s/1.2/1.3/ \"$2\"\n"), 0o700); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const everything = `turn
@@ -245,6 +247,7 @@ func checkFirstCommit(t *testing.T, log []logRecord) {
 // TestStopReasonsOverREST checks that the stop reason of a response is one of a fixed set of words, in
 // the output of a run and in its log.
 func TestStopReasonsOverREST(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	const call = "turn\n  call find {\"pattern\": \"*\"}\n"
 	for name, script := range map[string]string{

@@ -172,6 +172,7 @@ turn
 // status of the run says that it waits for the user. The run continues with the user's next message, and
 // can be cancelled.
 func TestRunWaitsForTheUserOverREST(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\nturn\n  text Again.\n")
 	s := serveDev(t, dir)

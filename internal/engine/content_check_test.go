@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -187,6 +188,7 @@ func (r *countedContent) Close() error { r.c.open--; return r.ReadCloser.Close()
 // TestContentsByReferenceAreReadOneAtATime checks that a commit opens its referenced contents one
 // at a time, so that only the largest one must fit in memory.
 func TestContentsByReferenceAreReadOneAtATime(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t)
 	h := b.started()
 	spy := &counted{Store: b.s}

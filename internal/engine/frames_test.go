@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -35,6 +36,7 @@ func (g *gathering) Do(ctx context.Context, c store.Command) ([]any, error) {
 // TestABatchOfFramesIsWrittenSideBySide checks that the frames of 100 executions in one request are
 // written concurrently, so that they can share transactions.
 func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const executions = 100
 	b := newBench(t)
 	b.use(&gathering{Store: b.s, want: executions, all: make(chan struct{})})

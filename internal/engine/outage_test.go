@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
@@ -69,6 +70,7 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 // server stays open for rules.ExpiryGrace, so that people can still answer it. A question that was
 // asked after the start expires at its own time, even if it was asked before the first sweep.
 func TestQuestionsExpireAfterAnOutage(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, before := range map[string]bool{"asked before the server was opened": true, "asked before the sweeps begin": false} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine/retention"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -170,6 +171,7 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 // execution is either complete, or readers do not see it and the next sweep deletes its remaining
 // rows.
 func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {
 		b := newBench(t)

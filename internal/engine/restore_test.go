@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // restored returns two claims of one execution that have the same fence and commit number. After
@@ -44,6 +45,7 @@ func (h *holder) at() perdure.CommitNumber {
 // restore of the store is not continued. After a restore, fences and commit numbers repeat, so
 // those of the goroutine can equal the current ones. Only the claim id differs.
 func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Run("a heartbeat has it dropped", func(t *testing.T) {
 		b := newBench(t)
 		lost, now := restored(b)

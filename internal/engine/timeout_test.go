@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // keepAlive advances the clock by d while the workers of the execution and the task send
@@ -53,6 +54,7 @@ func TestSilentAttemptTimesOut(t *testing.T) {
 // TestLongSilentTaskIsLeftAlone checks that a task without a heartbeat timeout can run for 15
 // minutes without a sign of life of its code.
 func TestLongSilentTaskIsLeftAlone(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t)
 	h := b.started()
 	id, c := h.scheduled("1")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 type streamsConfig = face.Config
@@ -58,6 +59,7 @@ func (h *testServer) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
 // TestBrokenCursors sends every prefix of a cursor, the cursor with one byte inserted or replaced,
 // and random texts. aftermath checks each answer.
 func TestBrokenCursors(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	r := play(h)
 	whole := h.Follow(h.Path(r.ID, "/stream/consolidated")).All()

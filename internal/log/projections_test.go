@@ -23,6 +23,7 @@ func TestEveryProjectionResumedAtAnyEventEqualsWhole(t *testing.T) {
 // connections break at random. At the end, they have the same content as a reader that starts after
 // the run.
 func TestEveryProjectionReadLiveEqualsReplay(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	opentest.EachLasting(t, func(t *testing.T, open opentest.Reopener) { logtest.Live(t, open, 0) })
 }
 

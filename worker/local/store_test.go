@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"go.uber.org/goleak"
 )
 
@@ -164,6 +165,7 @@ func TestDroppedContentIsGone(t *testing.T) {
 // TestDamagedContentIsNeverReturned checks a content whose bytes do not match its hash. Reading it
 // is an error, and Content returns none of its bytes.
 func TestDamagedContentIsNeverReturned(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, damage := range map[string]string{
 		"a changed byte":     "UPDATE chunks SET bytes = zeroblob(length(bytes)) WHERE id = (SELECT max(id) FROM chunks)",
 		"a missing chunk":    "DELETE FROM chunks WHERE id = (SELECT max(id) FROM chunks)",

@@ -13,11 +13,13 @@ import (
 
 	"github.com/perdure/perdure/internal/face"
 	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestBodiesThatTrickle checks that a request whose body arrives too slowly gets an error, or its
 // connection is closed without a response.
 func TestBodiesThatTrickle(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, func(c *face.Config) { c.BodyTimeout = 200 * time.Millisecond })
 	x := h.Start("")
 	for _, line := range []string{
@@ -55,6 +57,7 @@ func TestBodiesThatTrickle(t *testing.T) {
 // TestStreamsOutliveTheirBodies checks that the timeout for the body of a POST does not end the
 // event stream that is the response to this POST.
 func TestStreamsOutliveTheirBodies(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, func(c *face.Config) { c.BodyTimeout, c.PingEvery = 100*time.Millisecond, 300*time.Millisecond })
 	res, err := http.DefaultClient.Do(h.Request("POST", "./v1/responses", `{"model":"scripted/m","input":"hi","stream":true}`))
 	if err != nil {

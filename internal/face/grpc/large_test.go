@@ -15,6 +15,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 	"github.com/perdure/perdure/api/perdure/v1/pbconv/pbconvtest"
+	"github.com/perdure/perdure/internal/longtest"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -172,6 +173,7 @@ func TestNoAnswerComesNearTheLimit(t *testing.T) {
 // The commit or finish must then return either the whole response or unavailable, after which the
 // worker repeats the call.
 func TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := start(t)
 	c := w.dial(t, "worker")
 	refused := map[string]bool{} // calls for which storing a part of the response has already failed once

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
@@ -190,6 +191,7 @@ func (c *counted) Unwrap() store.Store { return c.Store }
 // TestAPageReadsWhatItNeeds checks that a page of four items of a conversation with 30 responses
 // reads the inputs of at most four responses.
 func TestAPageReadsWhatItNeeds(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	c := &counted{Store: opentest.Store(t)}
 	s := newStageOn(t, c)
 	id := s.conversationOf(`{}`)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3/conversations"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
@@ -184,6 +185,7 @@ func TestAConversationIsOneExecution(t *testing.T) {
 // the conversation runs. Each of several concurrent requests gets its own response if it is
 // repeated after 409.
 func TestCreatesAtOnceInAConversation(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		said, on := make(chan struct{}, 1), make(chan struct{})
 		s := newStageOn(t, open(t, nil), holds(says("slow"), said, on))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // turn creates one response of a tool loop. It checks that the output is the same in the response,
@@ -94,6 +96,7 @@ func typesOf(t *testing.T, items []json.RawMessage) string {
 // and sends back all items that it has received. These items become input of the next response, and
 // do not appear in its output.
 func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, loopAnswers()...)
@@ -117,6 +120,7 @@ func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 // sends does not appear in the output, not even after the conversation was copied to a new
 // execution.
 func TestAStatefulLoopGetsTheSameItemsEachTurn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, loopAnswers()...)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const notStored = `"store":false,`
@@ -80,6 +82,7 @@ func TestSocketRemembersTheNewest(t *testing.T) {
 // TestSocketFailedContinuationEndsTheChain checks a create request that continues a response and
 // fails. Afterwards that response can no longer be continued, but the connection stays usable.
 func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, c := range map[string]struct {
 		frame string
 		param string // "" for a response that fails

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // offered returns the tool names and the tool choice that the model received in the given call.
@@ -22,6 +24,7 @@ func (s *stage) offered(call int) (names []string, choice string) {
 // TestMaxToolCalls checks model calls after max_tool_calls tool calls. The tool choice is then
 // "none". But if the client has tools, these are still offered, without the tools that workers run.
 func TestMaxToolCalls(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	find := []string{"find", `{"pattern":"*"}`}
 	for name, c := range map[string]struct{ members, offered, choice string }{
 		"tools of Perdure": {"", "find grep", "none"},
@@ -58,6 +61,7 @@ func TestMaxToolCalls(t *testing.T) {
 // allowed_tools, in all turns of the response, whether the client or a worker runs them. If the
 // model calls another tool, the call is neither run nor sent to the client.
 func TestAllowedToolsNarrowWhatIsOffered(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	allowed := func(mode, list string) string {
 		return `"input":"a",` + oneTool + `,"tool_choice":{"type":"allowed_tools","mode":"` + mode + `","tools":[` + list + `]}`
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -58,6 +59,7 @@ func TestTruncationIsWhatApplies(t *testing.T) {
 // truncation is "auto" or missing, it is compacted, and the usage includes the call for the
 // summary. If it is "disabled", the response fails, and the model is not called for a summary.
 func TestAConversationThatIsTooLong(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for truncation, fails := range map[string]bool{``: false, `"truncation":"auto",`: false, `"truncation":"disabled",`: true} {
 		s := newStage(t, says(strings.Repeat("word ", 500)), tooLong(summarises("S.", says("two"))))
 		a := s.create(`"input":"a"`).object()

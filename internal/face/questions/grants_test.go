@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face/facetest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // calls returns a function that makes a question ask for the approval of a call of the tool. The
@@ -259,6 +260,7 @@ func TestGrantsThatAreRefused(t *testing.T) {
 // TestGrantsAreLimited checks that a run has at most perdure.MaxGrants grants. An approval that
 // would create one more is refused until a grant is revoked.
 func TestGrantsAreLimited(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	a := h.start("x")
 	for i := range perdure.MaxGrants {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face/facetest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // link is a created link.
@@ -389,6 +390,7 @@ func TestTheFormsOfAnswers(t *testing.T) {
 // TestFormsThatAreRefused checks that a request is refused if the form of the page cannot have sent
 // it.
 func TestFormsThatAreRefused(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
 	id := h.start("x").ask("one")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face/facetest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 func TestWrongFieldsAreNamed(t *testing.T) {
@@ -85,6 +86,7 @@ func TestMissingObjectsAreProblems(t *testing.T) {
 }
 
 func TestBodiesOver8MiBAreRefused(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	body := `{` + models + `,"userPrompt":"`
 	limit := 8<<20 - len(body) - len(`"}`)

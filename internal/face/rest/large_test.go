@@ -192,6 +192,7 @@ func (h *largeExecution) one(rest string) map[string]any {
 // hash, except in the responses for one entry and for one content. A content of 256 KiB is
 // included. While the server answers these requests, it reads large contents only in pieces.
 func TestLargeContentsAreLeftOut(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const large = 1 << 20
 	input := `{"n":1,"pad":` + string(text("in", large)) + `}`
 	h := newLargeExecution(t, input)
@@ -256,6 +257,7 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 // TestAnEntryIsPassedOnAsItIsRead checks that the client receives the first 64 KiB of a large
 // content while the server cannot yet read more from the store.
 func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := newLargeExecution(t, `{"n":1}`)
 	content := body("e", 3<<20)
 	var id uuid.UUID

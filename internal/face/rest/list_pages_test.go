@@ -9,12 +9,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestPagesOfListsAreBounded checks that lists have 50 items per page by default, and that all
 // pages together contain the same items as one large page. Executions are ordered newest first,
 // other lists oldest first. Invalid cursors are refused.
 func TestPagesOfListsAreBounded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	x := h.Start("")
 	run := h.Claim()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 type retentionPolicy struct {
@@ -116,6 +117,7 @@ func TestAPrunedLogResetsItsReaders(t *testing.T) {
 // TestASignalMayNameUploadedContent checks that a signal can refer to uploaded content of 9 MiB. An
 // unknown content, or a value in addition to the reference, is refused.
 func TestASignalMayNameUploadedContent(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	x := h.Start("")
 	value := `{"text":"` + strings.Repeat("x", 9<<20) + `"}`

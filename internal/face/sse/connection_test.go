@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure/internal/face"
 	"github.com/perdure/perdure/internal/face/sse"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // raw sends a GET request with the version proto of HTTP, and returns its connection.
@@ -49,6 +50,7 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 // TestReaderThatNeverReadsIsCutOff checks that a reader that does not read is disconnected, and
 // that the response then ends with an error, not with a clean end.
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	var streams sse.OpenStreams
 	h := open(t, func(c *face.Config) {
 		c.Streams, c.WriteTimeout = &streams, 100*time.Millisecond
@@ -74,6 +76,7 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 // TestPageThatIsNotReadIsCutOff checks that a client that requests a page and does not read it is
 // disconnected.
 func TestPageThatIsNotReadIsCutOff(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, func(c *face.Config) { c.WriteTimeout = 100 * time.Millisecond })
 	x := h.Start("")
 	r := h.Claim()

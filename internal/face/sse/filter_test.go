@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face"
 	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -93,6 +94,7 @@ func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 // streamed text, and is delayed until the end of the list. It is sent even if the text is
 // superseded while the client is disconnected.
 func TestRenderedStreamKeepsEventsOfASupersededText(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, pingAlways)
 	x := h.Start("")
 	r := h.Claim()

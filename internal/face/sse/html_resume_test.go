@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/markdown"
 )
 
@@ -22,6 +23,7 @@ var hardTexts = map[string]string{
 // with the same numbers, whether the text is streamed character by character, read again, or
 // resumed after any event.
 func TestRenderedPartsAreTheSameFromEveryCursor(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, text := range hardTexts {
 		t.Run(name, func(t *testing.T) {
 			h := open(t)

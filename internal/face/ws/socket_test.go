@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestWebSocketPagesJoinedEqualTheStream checks that a client that loads all pages, forward or
@@ -307,6 +308,7 @@ func TestWebSocketEndsAreReported(t *testing.T) {
 // TestWebSocketOfAClientThatNeverReads checks that a client that never reads is disconnected, and
 // delays nobody else.
 func TestWebSocketOfAClientThatNeverReads(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, func(c *face.Config) { c.WriteTimeout = time.Second })
 	x := h.Start("")
 	r := h.Claim()

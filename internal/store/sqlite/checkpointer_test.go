@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/disktest"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
@@ -29,6 +30,7 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 // TestACrashDuringACheckpointLosesNothing checks that the committer continues during a checkpoint
 // of the log. A crash in the middle of the checkpoint must lose no confirmed write.
 func TestACrashDuringACheckpointLosesNothing(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	folder := t.TempDir()
 	d := disktest.New(t, folder)
 	path := filepath.Join(folder, database)
@@ -76,6 +78,7 @@ func TestACrashDuringACheckpointLosesNothing(t *testing.T) {
 // TestTheLogIsResetWithoutAPause checks that the log is reset repeatedly while commits follow
 // each other without a pause.
 func TestTheLogIsResetWithoutAPause(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := open(t, Options{})
 	s.committer.checkpointAt = 64
 	id := uuid.New()
@@ -101,6 +104,7 @@ const manyCommits = 100_000
 // TestTheLogIsResetAfterALongRead checks that a long read sees the same rows all the time, while
 // commits succeed and the log grows, and that the log is reset after the read.
 func TestTheLogIsResetAfterALongRead(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := open(t, Options{})
 	const at = 64
 	s.committer.checkpointAt = at

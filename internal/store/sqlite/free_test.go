@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 )
 
 // TestTheFileShrinks checks that the space of a deleted execution is returned to the file system:
 // the file and its log become shorter. A backup must have the same vacuum mode.
 func TestTheFileShrinks(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
 	id, blob := uuid.New(), uuid.New()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
@@ -17,6 +18,7 @@ import (
 // TestWhatWorkersHoldIsWhatIsStored checks that State.Holds, which is computed from cached counts,
 // is correct after random commands, including refused and failed ones.
 func TestWhatWorkersHoldIsWhatIsStored(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { holdAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
 	}

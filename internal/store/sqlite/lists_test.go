@@ -73,6 +73,7 @@ func TestTextsAreIndexed(t *testing.T) {
 // TestPlainListsFindTheSame checks that queries find the same executions in a plain store, which
 // does not fill the index.
 func TestPlainListsFindTheSame(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := open(t, Options{Plain: true})
 	s.ListRows = 4000
 	storetest.Texts(t, s, func() {})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/disktest"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/counttest"
 	lib "modernc.org/sqlite/lib"
@@ -92,6 +93,7 @@ func TestPlainWritesAreNotDeferred(t *testing.T) {
 // TestAPlainLogIsWrittenBySQLite checks that a plain store writes each page of a commit with a
 // separate call, and does not extend the log ahead of writes.
 func TestAPlainLogIsWrittenBySQLite(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, plain := range []bool{true, false} {
 		t.Run(fmt.Sprintf("plain %t", plain), func(t *testing.T) { logWritten(t, plain) })
 	}

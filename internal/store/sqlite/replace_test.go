@@ -146,6 +146,7 @@ func replacedStores(t *testing.T, path string) []string {
 // TestEveryReplacedStoreIsKept checks that each of four quick restores keeps the replaced store
 // under a separate name.
 func TestEveryReplacedStoreIsKept(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	backup, _ := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	killed(t, path)
@@ -162,6 +163,7 @@ func TestEveryReplacedStoreIsKept(t *testing.T) {
 // TestALeftLogIsNotTakenForANewOnes checks that a restore ignores a log beside its temporary file,
 // as an interrupted restore may leave one.
 func TestALeftLogIsNotTakenForANewOnes(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	backup, restored := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	stale := killed(t, path+".part")

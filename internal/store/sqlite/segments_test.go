@@ -10,6 +10,7 @@ import (
 )
 
 func TestPathsCostWhatTheyReturn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := open(t, Options{})
 	counttest.Paths(t, s, s.Reader)
 }

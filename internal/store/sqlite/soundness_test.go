@@ -117,6 +117,7 @@ func opened(t *testing.T, path string, fatal func(error)) (s *Store, goOn func()
 // TestAnOrderlyEndNeedsNoCheck checks that a cleanly closed store with a damaged page is opened
 // without a check of the whole file. While a store is open, its mark file must have the state Open.
 func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	path, _ := stored(t)
 	wantMark(t, path, pagecheck.Checked)
 	mend := spoil(t, path, "agent_execution")
@@ -197,6 +198,7 @@ func TestDamageIsFoundBeside(t *testing.T) {
 // remains marked as unchecked, and that the next start repeats the check. A completed check must
 // mark the file as checked.
 func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	path, first := stored(t)
 	if err := pagecheck.MarkOf(path).Write(pagecheck.Open); err != nil {
 		t.Fatal(err)
@@ -278,6 +280,7 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 // TestAnEndIsKnownWithoutAMark checks that a store counts as unchecked if it has a log, or if the
 // file that records its last opening is missing, as in a copy.
 func TestAnEndIsKnownWithoutAMark(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, leave := range map[string]func(path string) error{
 		"a log": func(path string) error { return os.WriteFile(path+"-wal", make([]byte, 64), 0o600) },
 		"a copy": func(path string) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
@@ -17,6 +18,7 @@ import (
 // TestWALIsReset checks that the write-ahead log does not exceed walLimit after many commits,
 // and that the newest write is readable.
 func TestWALIsReset(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
 	id := uuid.New()
