@@ -8,8 +8,8 @@ import "encoding/json"
 type Catalog struct {
 	Providers []ProviderInfo
 	Tools     []ToolInfo
-	// Calls rebuilds the requests of model calls. It is nil if the program cannot rebuild them. Package
-	// react implements it.
+	// Calls rebuilds the requests of model calls from stored data. It is nil if the program cannot
+	// rebuild them. Package react implements it.
 	Calls CallRebuilder
 }
 

@@ -134,8 +134,9 @@ func WithClearance(c perdure.Clearance) TaskOption {
 	return func(s *TaskSettings) { s.Clearance = &c }
 }
 
-// Confined sets what the commands of a tool call may do: `net` is the network limit. `requires` is
-// perdure.RequiresConfined if only a worker that confines commands may run them, and "" otherwise.
+// Confined limits the commands of a tool call. `net` limits their network access, as
+// perdure.AgentConfig.Net does. `requires` is perdure.RequiresConfined if only a worker that
+// confines commands may run them, and "" otherwise.
 func Confined(net, requires string) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Net, s.TaskOptions.Requires = net, requires }
 }

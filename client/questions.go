@@ -116,7 +116,8 @@ type AnswerRequest struct {
 	// details. The question's field Edit must permit the change. Votes before the change no longer
 	// count.
 	Details json.RawMessage `json:"details,omitempty"`
-	// Remember, with VerdictApprove, requests that later calls of the same sort run without a question.
+	// Remember, with VerdictApprove, requests a grant: later calls that the grant matches run
+	// without a question.
 	Remember *perdure.Remember `json:"remember,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 }

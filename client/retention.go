@@ -50,8 +50,10 @@ func (c *Client) SetRetention(ctx context.Context, r perdure.Retention) (*Retent
 
 // PruneRequest requests the deletion of data whose retention period is over.
 type PruneRequest struct {
-	// OlderThan is an age such as "30d". It replaces the retention period of ended executions. If it is
-	// "", the org's retention periods apply, also to checkpoints and logs.
+	// OlderThan is an age such as "30d". If it is set, Prune deletes executions that ended longer
+	// ago than that, regardless of the retention period, and nothing else. If it is "", the org's
+	// retention periods apply. Prune then also deletes checkpoints and logs, unless Status or
+	// DefinitionID is set.
 	OlderThan    string           `json:"olderThan,omitempty"`
 	Status       []perdure.Status `json:"status,omitempty"`
 	DefinitionID *uuid.UUID       `json:"agentDefinitionId,omitempty"`

@@ -64,8 +64,9 @@ func (c *Client) DeleteWebhook(ctx context.Context, id uuid.UUID) error {
 }
 
 // RotateWebhook replaces the signing secret of a webhook. For 24 hours, deliveries are signed with
-// the new and the old secret. If `dropOld` is true, RotateWebhook creates no new secret, and stops
-// the use of the old one at once. Errors: not_found, permission_denied.
+// the new and the old secret. If `dropOld` is true, RotateWebhook creates no new secret. It only
+// ends, at once, the use of the secret from before the last rotation. Errors: not_found,
+// permission_denied.
 func (c *Client) RotateWebhook(ctx context.Context, id uuid.UUID, dropOld bool) (*NewWebhook, error) {
 	var w NewWebhook
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks", id.String(), "rotate"}, body: map[string]bool{"dropOld": dropOld}}, &w)

@@ -218,8 +218,9 @@ func TestASampleOmitsOnlyItsFaults(t *testing.T) {
 	}
 }
 
-// TestInterruptedTaskIsNotCompared checks a crash during a task that must not run twice. The agent
-// may then end with another outcome, and the check does not report that. The task runs only once.
+// TestInterruptedTaskIsNotCompared checks a crash during a task that must not run twice. The task
+// runs only once. The agent may end with a different outcome than without the crash, and
+// CrashAtEveryCommit does not report the difference.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
 	effects := 0
 	s := Scenario{

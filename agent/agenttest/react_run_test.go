@@ -51,7 +51,8 @@ func tasksOf(c react.Config) []agent.TaskKind {
 	return kinds
 }
 
-// partly is an agent that calls react.Run with its input as the prompt, and returns what happened.
+// partly is an agent that calls react.Run with its input as the prompt, and returns the text that
+// saidBy returns for the result.
 func partly(o react.RunOptions) agent.Definition {
 	return agent.DefineFunc("partly", func(ctx agent.Context, prompt string) (string, error) {
 		r, err := react.Run(ctx, []perdure.Message{perdure.UserText(prompt)}, o)
@@ -442,8 +443,8 @@ turn
 	agenttest.AllOfSample(t, s)
 }
 
-// TestManyCallsAreAskedAboutInTurn checks an answer of the model with more guarded tool calls than an
-// execution can have open questions, in react.Run and in the react agent.
+// TestManyCallsAreAskedAboutInTurn checks an answer of the model with more tool calls that need
+// approval than an execution can have open questions, in react.Run and in the react agent.
 func TestManyCallsAreAskedAboutInTurn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const calls = perdure.MaxOpenQuestions + 20

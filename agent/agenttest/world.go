@@ -91,8 +91,8 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return blank, errors.Join(err, os.RemoveAll(dir))
 })
 
-// newWorld opens a server in the synctest bubble. Its store is a copy of the database `blank`. The
-// scenario already has its defaults.
+// newWorld opens a server in the synctest bubble. Its store is a copy of the database `blank`.
+// s.normal has already set the defaults of the scenario.
 func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),

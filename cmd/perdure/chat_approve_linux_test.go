@@ -95,7 +95,7 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 	}
 }
 
-// open asks a question. It does not wait for the answer.
+// open commits a question of the run, as the agent's worker would. It does not wait for the answer.
 func (c *claimedRun) open(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
 	c.a.Helper()
 	n := perdure.NewQuestion{QuestionTerms: terms, Key: key, Details: []byte(details)}

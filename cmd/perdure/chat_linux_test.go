@@ -175,8 +175,8 @@ func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 	}
 }
 
-// TestChatCommands checks that the commands of a chat work, that their names are completed, and that a
-// mistyped name is answered with the nearest command.
+// TestChatCommands checks that the commands of a chat work, that the Tab key completes their names,
+// and that the error for a mistyped name contains the nearest command.
 func TestChatCommands(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 100, 120} {

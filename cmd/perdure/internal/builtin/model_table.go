@@ -18,7 +18,7 @@ func (w *Worker) ModelTableFlag(cmd *cobra.Command) {
 }
 
 // models returns the prices and the limits of models: the built-in ones, overridden by those in the
-// operator's table.
+// file of --model-table.
 func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	if w.modelTable == "" {
 		return llm.DefaultPrices, llm.DefaultWindows, nil
@@ -35,8 +35,8 @@ func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	return prices, windows, nil
 }
 
-// Catalog returns the same as the function Catalog, but with the prices and limits of the
-// operator's table of models.
+// Catalog returns the same as the function Catalog, but with the prices and limits in the file of
+// --model-table.
 func (w *Worker) Catalog() (perdure.Catalog, error) {
 	prices, windows, err := w.models()
 	if err != nil {

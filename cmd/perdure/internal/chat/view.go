@@ -50,7 +50,7 @@ func (v *view) Event(e client.Event) (err error) {
 	return err
 }
 
-// Headed reports whether the last lines of the chat are the heading of a question.
+// Headed reports whether the last lines of the chat are the heading of the question q.
 func (v *view) Headed(q *perdure.Question) (headed bool) {
 	v.locked(func(t *terminal.TextView) { headed = t.Headed(q) })
 	return headed

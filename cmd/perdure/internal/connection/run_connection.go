@@ -136,8 +136,8 @@ func (r *RunConn) Reconnect(ctx context.Context) error {
 	return nil
 }
 
-// Close stops the worker and closes the connection. The owner of the data directory waits for its
-// guests first, unless it is interrupted.
+// Close stops the worker and closes the connection. If this process owns the data directory, Close
+// first waits for its guests (see lockAsGuest) until ctx ends.
 func (r *RunConn) Close(ctx context.Context) {
 	r.stopWorker()
 	last, there := r.guests()

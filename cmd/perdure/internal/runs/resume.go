@@ -131,8 +131,9 @@ func (r *resumeCommand) prepareWorker(conn *connection.RunConn, x *perdure.Execu
 	return r.worker.CheckModels(in.Models)
 }
 
-// workspaceOf returns the workspace root of the run: its own, or that of the dev server that
-// started it. "" means the current directory.
+// workspaceOf returns the root of the run's workspace: the one in the run's metadata if the run is
+// on a private queue, and otherwise the workspace of the worker of perdure dev. "" means the
+// current directory.
 func workspaceOf(data string, x *perdure.Execution) string {
 	var metadata map[string]any
 	if json.Unmarshal(x.Metadata, &metadata) == nil {

@@ -18,7 +18,7 @@ type TextView struct {
 	// serverFlags are the flags with which the suggested commands reach the same server.
 	serverFlags string
 	p           *page
-	// prose formats the model's text in a terminal; nil elsewhere.
+	// prose formats the model's text in a terminal; nil if the output is not a terminal.
 	prose *prose
 	// ShowUserMessages shows the user's messages, as the command perdure tail does. perdure run and
 	// perdure resume show a message only if another client has sent it.

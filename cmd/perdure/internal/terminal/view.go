@@ -45,7 +45,7 @@ type Result struct {
 	Next []string `json:"-"`
 	// Repeat is the command that starts a run with the same input; "" if it is not known.
 	Repeat string `json:"-"`
-	// Local reports that the run is LOCAL, so that its output may be on its worker.
+	// Local reports that the run is LOCAL. Its output may then be on its worker alone.
 	Local bool `json:"-"`
 	// Output is the output of an agent other than the react agent.
 	Output    json.RawMessage          `json:"output,omitempty"`
