@@ -27,7 +27,7 @@ type ProviderInfo struct {
 	// DefaultModel is the id of the model that is used if the configuration names none; "" if there is
 	// no default.
 	DefaultModel string `json:"defaultModel,omitempty"`
-	// Models are the models whose price is known, by id. The provider may offer others.
+	// Models are the models whose price is known, by id. The provider may offer other models.
 	Models []ModelInfo `json:"models,omitempty" nullable:"false"`
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestEntriesAreWhole checks that entries whose content a page leaves out are requested one by one,
-// except those whose content is on a worker.
+// TestEntriesAreWhole checks that the client requests, one by one, the entries whose content the
+// server leaves out of a page, except those whose content is on a worker.
 func TestEntriesAreWhole(t *testing.T) {
 	large, away := uuid.New(), uuid.New()
 	asked := 0

@@ -27,8 +27,8 @@ func part(tools ...tool.Tool) react.RunOptions {
 	return react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "m"}, Tools: tools}
 }
 
-// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each call
-// of the model begins with an empty cache, as on another worker.
+// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each model
+// call gets new tasks from react.ModelTasks, so its caches are empty, as on another worker.
 func partTasks(t *testing.T, script string, tools ...tool.Tool) []agent.TaskKind {
 	t.Helper()
 	dir := t.TempDir()

@@ -33,8 +33,9 @@ func listed(t *testing.T, text, command string) string {
 	return m[1]
 }
 
-// TestChatApprovesAnyOpenQuestion checks that /approve lists several open questions, and that /approve
-// ID shows one of them and asks it. A question that the screen has not shown is not approved.
+// TestChatApprovesAnyOpenQuestion checks that /approve lists several open questions, and that
+// /approve ID shows one of them and asks it. /approve does not approve a question that the screen
+// has not shown.
 func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {

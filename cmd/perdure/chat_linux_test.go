@@ -128,8 +128,8 @@ func TestChatStopsLeavesAndContinues(t *testing.T) {
 	}
 }
 
-// TestChatAnswersQuestionsInTheInputLine checks that a question is answered in the input line or by
-// /approve, and that Esc stops the turn that asked it.
+// TestChatAnswersQuestionsInTheInputLine checks that the user can answer a question in the input
+// line or with /approve, and that Esc stops the turn that asked it.
 func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 	dir := t.TempDir()
 	call := "  call bash {\"command\": \"echo ran-%d\"}\n"

@@ -44,7 +44,7 @@ func (w *Worker) controlGroups() *tool.ControlGroups {
 }
 
 // Start runs the worker in the background until the returned function `stop` is called. Start
-// returns once the server knows the worker. `stop` may be called more than once.
+// returns once the worker is registered at the server. `stop` may be called more than once.
 func (w *Worker) Start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
 	kept, err := openContentStore(data, w.Home, w.CheckBefore)
 	if err != nil {

@@ -20,7 +20,7 @@ type Column struct {
 	// Omit is the order in which columns are omitted: the highest first, 0 never.
 	Omit int
 	// Cut allows the texts of the column to be cut, with "…" at the end. Only the last column may
-	// have it.
+	// have Cut set.
 	Cut bool
 	// Least is the minimum width of a column that may be cut, as long as other columns can be omitted
 	// instead; 0 means minCutWidth.
