@@ -147,8 +147,9 @@ func KeyTTL(d time.Duration) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.KeyTTL = d }
 }
 
-// Compacts marks a task that writes the summary of a compaction, and sets the reason of the compaction.
-// If the execution ends before the task, the server logs that the compaction failed.
+// Compacts marks a task that writes the summary of a compaction, and sets the reason of the
+// compaction. If the execution ends before the task, the server appends an event that reports the
+// failed compaction.
 func Compacts(reason perdure.CompactionReason) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Compacts = reason }
 }

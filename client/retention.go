@@ -71,7 +71,7 @@ type PruneReport struct {
 	More bool `json:"more"`
 }
 
-// PruneCount counts the deleted rows of one kind.
+// PruneCount counts the executions, checkpoints or logs that are deleted, or would be with DryRun.
 type PruneCount struct {
 	Count    int64                    `json:"count"`
 	Bytes    int64                    `json:"bytes"`

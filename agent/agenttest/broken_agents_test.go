@@ -136,7 +136,8 @@ func TestReportsMissingTask(t *testing.T) {
 	}
 }
 
-// TestReportsRunWithoutEnd checks that a run that exceeds MaxVirtual reports what it waits for.
+// TestReportsRunWithoutEnd checks that the finding about a run that exceeds MaxVirtual names what
+// the run waits for.
 func TestReportsRunWithoutEnd(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	r := Scenario{

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ModelTableFlag adds the flag for the operator's table of models.
+// ModelTableFlag adds --model-table, the flag for a file with limits and prices of models.
 func (w *Worker) ModelTableFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.modelTable, "model-table", "", "JSON file with context windows, maximum outputs and prices of models, in addition to the built-in ones")
 }

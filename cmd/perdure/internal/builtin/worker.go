@@ -38,7 +38,7 @@ type Worker struct {
 	Queues  []string
 	Parked  int // negative: no agent is parked
 	Logger  *slog.Logger
-	// Dev allows model servers on this machine.
+	// Dev permits calls of model servers on this machine.
 	Dev bool
 	// CheckBefore delays the start until the worker's store is checked.
 	CheckBefore bool

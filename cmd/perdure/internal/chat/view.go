@@ -88,7 +88,7 @@ func (v *view) aside(show func(*terminal.TextView)) {
 	})
 }
 
-// saw updates the state of the chat by an event of the run.
+// saw updates the state of the chat after an event of the run.
 func (s *session) saw(e client.Event) {
 	s.mu.Lock()
 	busy, failed, waiting, chosen := s.busy, s.failed, len(s.waiting), false

@@ -125,7 +125,7 @@ func (o *output) flush() {
 	o.held = nil
 }
 
-// hold buffers all output from now on. release shows it.
+// hold buffers all output until a call of release, which shows it.
 func (o *output) hold() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

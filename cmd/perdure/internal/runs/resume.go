@@ -151,8 +151,9 @@ func workspaceOf(data string, x *perdure.Execution) string {
 // pastEntries is the number of the newest entries that a command reads of a run that it continues.
 const pastEntries = 100
 
-// wake sends the signal that continues the run. It reports whether the run then still waits for the
-// user's message. If the run waits for answers to its questions, wake tells the watcher.
+// wake sends the signal that continues the run: the prompt as a message of the user or, after a
+// failed turn, the signal retry. It returns true if the run still waits for a signal of the user.
+// If the run waits for answers to its questions, wake sets the status in w.
 func (r *resumeCommand) wake(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {

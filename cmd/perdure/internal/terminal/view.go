@@ -41,7 +41,7 @@ type Result struct {
 	Command string `json:"-"`
 	// Watchable reports that the run continues without the user, while a server is up.
 	Watchable bool `json:"-"`
-	// Next has the lines that say how to continue; nil leaves that to the view.
+	// Next has the lines that say how to continue. If it is nil, the view chooses the lines.
 	Next []string `json:"-"`
 	// Repeat is the command that starts a run with the same input; "" if it is not known.
 	Repeat string `json:"-"`
