@@ -165,8 +165,8 @@ func TestEqualApprovedTasksAreOne(t *testing.T) {
 }
 
 // TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent schedules a task
-// that a policy guards without naming what allows the task, or with the number of a rule that does
-// not allow it.
+// of a guarded kind without a perdure.Clearance, or with the number of a rule that does not allow
+// the task.
 func TestTasksWithoutClearanceFailTheRun(t *testing.T) {
 	rule := 1
 	for name, options := range map[string][]agent.TaskOption{

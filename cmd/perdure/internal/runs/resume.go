@@ -153,7 +153,7 @@ const pastEntries = 100
 
 // wake sends the signal that continues the run: the prompt as a message of the user or, after a
 // failed turn, the signal retry. It returns true if the run still waits for a signal of the user.
-// If the run waits for answers to its questions, wake sets the status in w.
+// If the run waits for answers to its questions, wake sets w.Status and w.Reason.
 func (r *resumeCommand) wake(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {
