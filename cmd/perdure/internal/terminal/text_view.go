@@ -190,8 +190,8 @@ func (v *TextView) appendText(r *perdure.Record) {
 	v.p.write(StyleNone, text)
 }
 
-// data shows the beginning and the end of a tool call, and a failed compaction. It skips events that an
-// application has written.
+// data shows the beginning and the end of a tool call, and the failure of a compaction that a
+// person has requested. It skips all other events of type data.
 func (v *TextView) data(r *perdure.Record) {
 	switch d := fold.PayloadOf(r); {
 	case d.Type == fold.CallStart:
