@@ -45,8 +45,9 @@ type ApprovalRule struct {
 	When json.RawMessage `json:"when,omitempty"`
 	// Then is the action for a call to which the rule applies.
 	Then ApprovalAction `json:"then"`
-	// Requires is "" or "confined". With "confined", a worker that cannot confine commands does not run
-	// the call, and answers it with an error.
+	// Requires is "" or "confined". With "confined", the call runs only on a worker that can
+	// confine commands (run them in a sandbox). On another worker, the result of the call is an
+	// error.
 	Requires string `json:"requires,omitempty"`
 	// Needed, NotAsker and By have the same meaning as the fields of QuestionTerms. The question that
 	// the rule asks has these values.

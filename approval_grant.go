@@ -38,7 +38,7 @@ const (
 )
 
 // Remember is the part of an approving vote that requests a grant: the approval shall also answer
-// later questions about similar calls.
+// later questions about the calls that Scope and Match describe.
 type Remember struct {
 	Scope GrantScope `json:"scope"`
 	Match GrantMatch `json:"match"`
@@ -88,8 +88,9 @@ type ApprovalGrant struct {
 	QuestionID uuid.UUID `json:"questionId"`
 	// Voters are the names of the keys that approved the question.
 	Voters []string `json:"voters"`
-	// Needed and By are the terms of the question whose votes created the grant. The grant answers no
-	// question that needs more votes, or votes of other voters.
+	// Needed and By are the terms of the question whose votes created the grant. The grant answers
+	// no question that needs more votes than Needed, or that does not permit all voters whom By
+	// permits.
 	Needed    int      `json:"needed"`
 	By        []string `json:"by,omitempty"`
 	CreatedAt Time     `json:"createdAt"`
@@ -111,8 +112,8 @@ func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 }
 
 // Grantable reports whether an approval of the question can be remembered as a grant, and whether a
-// grant can answer the question. It is false for a question that excludes its asker, because the
-// asker in a later run may be one of the voters who approved the grant.
+// grant can answer the question. It is false for a question with NotAsker: a voter who approved the
+// grant may be the asker in a later run, whose vote NotAsker excludes.
 func (t QuestionTerms) Grantable() bool {
 	return t.Kind == QuestionApproval && t.Subject != "" && !t.NoGrants && !t.NotAsker
 }

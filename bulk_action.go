@@ -48,7 +48,7 @@ const (
 )
 
 // BulkAction applies the same command to each execution that matched a filter when the action was
-// created. If an execution no longer matches when the action comes to it, the execution is skipped.
+// created. The action skips an execution that no longer matches when the action comes to it.
 type BulkAction struct {
 	ID     uuid.UUID        `json:"id"`
 	Org    string           `json:"-"`

@@ -8,8 +8,8 @@ import "encoding/json"
 type Catalog struct {
 	Providers []ProviderInfo
 	Tools     []ToolInfo
-	// Calls rebuilds the requests of model calls. It is nil if the program cannot rebuild them. Package
-	// react implements it.
+	// Calls rebuilds the requests of model calls from stored data. It is nil if the program cannot
+	// rebuild them. Package react implements it.
 	Calls CallRebuilder
 }
 
@@ -27,7 +27,7 @@ type ProviderInfo struct {
 	// DefaultModel is the id of the model that is used if the configuration names none; "" if there is
 	// no default.
 	DefaultModel string `json:"defaultModel,omitempty"`
-	// Models are the models whose price is known, by id. The provider may offer others.
+	// Models are the models whose price is known, by id. The provider may offer other models.
 	Models []ModelInfo `json:"models,omitempty" nullable:"false"`
 }
 

@@ -74,11 +74,11 @@ type Context interface {
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
 	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a
-	// model sees, in order. They are the entries that the newest compaction names in its field
-	// Pinned, and the path from the entry that it names in KeepFrom. So the cost of a call does not
-	// grow with the length of the conversation. ContextPath may return more entries, up to the
-	// whole path; ContextOf builds the same context from them. ContextPath commits pending entries
-	// first, so it blocks.
+	// model sees, in order. They are the entries in the field Pinned of the newest compaction, and
+	// the part of the path that begins at the entry in its field KeepFrom. So the cost of a call
+	// does not grow with the length of the conversation. ContextPath may return more entries, up to
+	// the whole path; ContextOf builds the same context from them. ContextPath commits pending
+	// entries first, so it blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
@@ -123,8 +123,8 @@ type Context interface {
 	// StopTask cancels a task of this execution, with the next commit. The text that the task has
 	// streamed to clients is kept, and StreamedText then returns it.
 	StopTask(f Future)
-	// StreamedText returns the text that an ended task has streamed and that clients can still see, at
-	// most 1 MiB of it. It reads from the server, so it blocks.
+	// StreamedText returns the text that an ended task has streamed, without text that was removed
+	// from the log, and at most 1 MiB of it. It reads from the server, so it blocks.
 	StreamedText(f Future) (string, error)
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the

@@ -68,7 +68,8 @@ func ExampleConfirm() {
 	// Output: true: within the budget
 }
 
-// An agent waits for a decision or a message. If the message comes first, it withdraws its question.
+// An agent waits for a decision or a message. If the message comes first, the agent withdraws the
+// question.
 func ExampleOnQuestion() {
 	plan := agent.DefineFunc("plan", func(ctx agent.Context, _ any) (string, error) {
 		asked := ctx.OpenQuestion(agent.Question{Name: "plan", Kind: "plan", Prompt: "Is the plan fine?", Details: []string{"test", "deploy"}})

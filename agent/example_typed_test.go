@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// A Task knows the types of its input and its result.
+// A Task is a task kind together with the types of its input and its result.
 func ExampleTask() {
 	length := agent.DefineTask("length", func(_ agent.TaskContext, text string) (int, error) { return len(text), nil })
 	measure := agent.DefineFunc("measure", func(ctx agent.Context, text string) (int, error) {

@@ -29,10 +29,10 @@ import (
 // that it had at its beginning. Its steps, tasks, sleeps and waits return their recorded results, and
 // the signals that it took are delivered in the same order.
 //
-// `step` must use the Context that it receives. In this Context, names of steps and keys of tasks are
-// local to one call of `step`. Each call may use the same names, and an equal task in a later call is
-// another task. A Key that `step` sets is used unchanged. Entries that `step` appends need a key
-// (WithKey) that is the same when the call runs again.
+// `step` must use the Context that it receives. In this Context, names of steps and keys of tasks
+// are local to one call of `step`. Each call may use the same names, and an equal task in a later
+// call is a different task. A Key that `step` sets is used unchanged. Entries that `step` appends
+// need a key (WithKey) that is the same when the call runs again.
 //
 // The checkpoint consumes the signals that `step` has taken, and a resume does not read records from
 // before the checkpoint. So data that a later call needs must be in the state. The whole state is

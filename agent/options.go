@@ -134,8 +134,9 @@ func WithClearance(c perdure.Clearance) TaskOption {
 	return func(s *TaskSettings) { s.Clearance = &c }
 }
 
-// Confined sets what the commands of a tool call may do: `net` is the network limit. `requires` is
-// perdure.RequiresConfined if only a worker that confines commands may run them, and "" otherwise.
+// Confined limits the commands of a tool call. `net` limits their network access, as
+// perdure.AgentConfig.Net does. `requires` is perdure.RequiresConfined if only a worker that
+// confines commands may run them, and "" otherwise.
 func Confined(net, requires string) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Net, s.TaskOptions.Requires = net, requires }
 }
@@ -146,8 +147,9 @@ func KeyTTL(d time.Duration) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.KeyTTL = d }
 }
 
-// Compacts marks a task that writes the summary of a compaction, and sets the reason of the compaction.
-// If the execution ends before the task, the server logs that the compaction failed.
+// Compacts marks a task that writes the summary of a compaction, and sets the reason of the
+// compaction. If the execution ends before the task, the server appends an event that reports the
+// failed compaction.
 func Compacts(reason perdure.CompactionReason) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Compacts = reason }
 }

@@ -52,8 +52,8 @@ type Question struct {
 	Edit perdure.EditRight
 	// NoGrants means that people are asked every time: see perdure.QuestionTerms.NoGrants.
 	NoGrants bool
-	// Expires is the time after which the question expires; with 0 it never expires. OnExpiry and
-	// Default determine what happens when the question expires.
+	// Expires is the time from when the question is asked until it expires; with 0 it never
+	// expires. OnExpiry and Default determine what happens when the question expires.
 	Expires  time.Duration
 	OnExpiry perdure.OnExpiry
 	Default  any

@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ModelCall is a model call together with its request, as the server rebuilds it.
+// ModelCall is a model call together with its request, which the server rebuilds from stored data.
 type ModelCall struct {
 	perdure.ModelCall
 	// SystemPromptBytes is the size of the system prompt, and AnswerBytes the size of the answer's
-	// parts. Each of the two is set only if what it measures was left out of the response, because
-	// that has more than 256 KiB.
+	// parts. Each size is set only if the server left the prompt or the answer out of the response,
+	// because it has more than 256 KiB.
 	SystemPromptBytes int `json:"systemPromptBytes,omitempty"`
 	AnswerBytes       int `json:"answerBytes,omitempty"`
 	// LeftOut are the parts of the conversation that the model does not see, oldest first.

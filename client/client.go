@@ -78,8 +78,8 @@ func Socket(path, token string) *Client {
 	return NewWithDialer(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
 }
 
-// NewWithDialer creates a client for the server to which the function `dial` connects. It is for a
-// server on the same machine, because it does not ask for compressed responses.
+// NewWithDialer creates a client for the server to which the function `dial` connects. Use it for a
+// server on the same machine: the client does not ask for compressed responses.
 func NewWithDialer(dial func(context.Context) (net.Conn, error), token string) *Client {
 	t := newTransport()
 	t.DisableCompression = true

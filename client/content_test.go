@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestEntriesAreWhole checks that entries whose content a page leaves out are requested one by one,
-// except those whose content is on a worker.
+// TestEntriesAreWhole checks that the client requests, one by one, the entries whose content the
+// server leaves out of a page, except those whose content is on a worker.
 func TestEntriesAreWhole(t *testing.T) {
 	large, away := uuid.New(), uuid.New()
 	asked := 0
@@ -37,9 +37,9 @@ func TestEntriesAreWhole(t *testing.T) {
 	}
 }
 
-// TestFetch checks that Fetch requests content that was left out, once, by its hash. It sends no
-// request for content that was not left out or that is on a worker. A response that is too short is an
-// error.
+// TestFetch checks that Fetch requests a content that the server left out of a response, by the
+// hash of the content and only once. Fetch sends no request for a content that the response
+// contains or that is on a worker. A response that is too short is an error.
 func TestFetch(t *testing.T) {
 	c, asked := answer(t, 200, `"whole"`)
 	x := perdure.Execution{Input: json.RawMessage(`{}`), Output: json.RawMessage("null"), OutputBytes: 7, OutputSHA256: "ab12"}

@@ -41,9 +41,9 @@ type contextPage struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// Context returns the messages that the next model call of the execution will send. Contents over 256
-// KiB are left out; Entry returns them. Errors: not_found, unavailable (only the worker of a LOCAL
-// execution has the messages, and it is not connected).
+// Context returns the messages that the next model call of the execution will send. The server
+// leaves out contents over 256 KiB; Entry returns them. Errors: not_found, unavailable (only the
+// worker of a LOCAL execution has the messages, and it is not connected).
 func (c *Client) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	var whole *Context
 	for o := (PageOptions{Limit: 1000}); ; {

@@ -13,8 +13,8 @@ import (
 
 const definitions = "agent-definitions"
 
-// CreateDefinition stores a new definition. If d.Slug is empty, the slug is derived from the name.
-// Errors: invalid_argument, already_exists.
+// CreateDefinition stores a new definition. If d.Slug is empty, the server derives the slug from
+// the name. Errors: invalid_argument, already_exists.
 func (c *Client) CreateDefinition(ctx context.Context, d perdure.Definition) (*perdure.Definition, error) {
 	var made perdure.Definition
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{definitions}, body: bodyOf(d)}, &made)

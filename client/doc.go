@@ -8,8 +8,8 @@
 // Every error answer of the server is a *perdure.Error with the server's code and invalid fields.
 // If the server cannot be reached, the code is unavailable.
 //
-// The client repeats a call only if the server has not processed it. A request that was rate
-// limited is repeated if the server requires a pause of at most 2 s, up to five attempts in all. A
-// start is repeated for about 10 s while no worker has registered yet. Your program decides whether
-// to repeat any other call. Follow resumes by itself.
+// The client repeats a call only if the server has not processed it. It repeats a rate-limited
+// request, up to five attempts in all, if the server requires a pause of at most 2 s. It repeats a
+// start for about 10 s while no worker has registered yet. Your program decides whether to repeat
+// any other call. Follow resumes by itself.
 package client

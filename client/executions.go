@@ -73,7 +73,8 @@ func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution,
 	return &x, nil
 }
 
-// Get returns an execution. Large input and output are left out; Fetch loads them. Errors: not_found.
+// Get returns an execution. The server leaves out a large input or output; Fetch loads it. Errors:
+// not_found.
 func (c *Client) Get(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	return get[perdure.Execution](ctx, c, nil, executions, id.String())
 }

@@ -79,7 +79,7 @@ func newLog(n int) (items []string, want []string) {
 	return items, want
 }
 
-// newClient creates a client of h. It records its pauses and does not wait.
+// newClient creates a client of h. The client does not wait: it records the lengths of its pauses.
 func newClient(t *testing.T, h http.Handler) (*Client, *[]time.Duration) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)

@@ -21,8 +21,8 @@ type NewQuestionLink struct {
 // CreateQuestionLink creates a link through which a person answers a question without a sign-in,
 // with the given API key. The link works for the duration `life`; 0 means perdure.LinkLife. Like
 // all calls for links, CreateQuestionLink requires the role admin. Errors: invalid_argument,
-// not_found, question_decided, already_voted, conflict (the server does not know its public
-// address), permission_denied.
+// not_found, question_decided, already_voted, conflict (the server process serves no pages, so
+// nobody could open the link), permission_denied.
 func (c *Client) CreateQuestionLink(ctx context.Context, question, key uuid.UUID, life time.Duration) (*NewQuestionLink, error) {
 	body := map[string]string{"keyId": key.String()}
 	if life != 0 {

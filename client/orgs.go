@@ -29,9 +29,9 @@ func (c *Client) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodGet, path: []string{id}})
 }
 
-// DisableOrg disables an org. Within 5 s, the API keys of the org are refused, its streams end, and
-// workers claim none of its work. Its data is kept. DisableOrg requires an operator. Errors:
-// not_found, permission_denied.
+// DisableOrg disables an org. Within 5 s, the server refuses the API keys of the org, ends the
+// org's streams, and gives its work to no worker. Its data is kept. DisableOrg requires an
+// operator. Errors: not_found, permission_denied.
 func (c *Client) DisableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "disable"}})
 }

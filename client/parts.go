@@ -45,8 +45,8 @@ func (c *Client) Entry(ctx context.Context, id, entry uuid.UUID) (*perdure.Entry
 	return get[perdure.Entry](ctx, c, nil, executions, id.String(), "entries", entry.String())
 }
 
-// Checkpoints returns the checkpoints of an execution, oldest first. Large states are left out; Fetch
-// loads them.
+// Checkpoints returns the checkpoints of an execution, oldest first. The server leaves out large
+// states; Fetch loads them.
 func (c *Client) Checkpoints(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Checkpoint, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Checkpoint], error) {
 		return page[*perdure.Checkpoint](ctx, c, o.query(), executions, id.String(), "checkpoints")
@@ -63,16 +63,16 @@ func (c *Client) Checkpoint(ctx context.Context, id uuid.UUID, seq int64) (*perd
 	return get[perdure.Checkpoint](ctx, c, nil, executions, id.String(), "checkpoints", which)
 }
 
-// Tasks returns the tasks of an execution, oldest first, without the records of steps. Large inputs and
-// results are left out; Fetch loads them.
+// Tasks returns the tasks of an execution, oldest first, without the records of steps. The server
+// leaves out large inputs and results; Fetch loads them.
 func (c *Client) Tasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Task, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Task], error) {
 		return page[*perdure.Task](ctx, c, o.query(), executions, id.String(), "tasks")
 	})
 }
 
-// AllTasks returns the tasks of an execution and the records of its steps, oldest first. Large inputs
-// and results are left out; Fetch loads them.
+// AllTasks returns the tasks of an execution and the records of its steps, oldest first. The server
+// leaves out large inputs and results; Fetch loads them.
 func (c *Client) AllTasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Task, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Task], error) { return c.AllTasksPage(ctx, id, o) })
 }
@@ -84,9 +84,9 @@ func (c *Client) AllTasksPage(ctx context.Context, id uuid.UUID, o PageOptions) 
 	return page[*perdure.Task](ctx, c, q, executions, id.String(), "tasks")
 }
 
-// Signals returns the signals of an execution in any state, oldest first. Large values are left out;
-// Fetch loads them. The values of a LOCAL execution are always left out. Errors: not_found, also from a
-// server of an earlier version.
+// Signals returns the signals of an execution in any state, oldest first. The server leaves out
+// large values; Fetch loads them. It always leaves out the values of a LOCAL execution. Errors:
+// not_found, also from a server of an earlier version.
 func (c *Client) Signals(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Signal, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Signal], error) {
 		return page[*perdure.Signal](ctx, c, o.query(), executions, id.String(), "signals")

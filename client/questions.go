@@ -57,8 +57,8 @@ type QuestionPage struct {
 	OpenQuestions
 }
 
-// QuestionsPage returns one page of the questions that match the filter, newest first. The details of
-// questions about tool calls are left out. Errors: invalid_argument.
+// QuestionsPage returns one page of the questions that match the filter, newest first. The server
+// leaves out the details of questions about tool calls. Errors: invalid_argument.
 func (c *Client) QuestionsPage(ctx context.Context, f QuestionFilter, o PageOptions) (QuestionPage, error) {
 	q := o.query()
 	f.add(q)
@@ -69,8 +69,8 @@ func (c *Client) QuestionsPage(ctx context.Context, f QuestionFilter, o PageOpti
 	return *p, nil
 }
 
-// Questions returns all questions that match the filter, newest first. Like QuestionsPage, it leaves
-// out the details of questions about tool calls.
+// Questions returns all questions that match the filter, newest first. As for QuestionsPage, the
+// server leaves out the details of questions about tool calls.
 func (c *Client) Questions(ctx context.Context, f QuestionFilter) iter.Seq2[*perdure.Question, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Question], error) {
 		p, err := c.QuestionsPage(ctx, f, o)
@@ -79,8 +79,8 @@ func (c *Client) Questions(ctx context.Context, f QuestionFilter) iter.Seq2[*per
 }
 
 // Question returns a question with its details, byte for byte as they are stored. If the details
-// have more than 256 KiB, they are left out, and DetailsBytes is their size; QuestionDetails
-// returns them. Errors: not_found.
+// have more than 256 KiB, the server leaves them out, and DetailsBytes is their size;
+// QuestionDetails returns them. Errors: not_found.
 func (c *Client) Question(ctx context.Context, id uuid.UUID) (*perdure.Question, error) {
 	return get[perdure.Question](ctx, c, nil, questions, id.String())
 }
@@ -116,7 +116,8 @@ type AnswerRequest struct {
 	// details. The question's field Edit must permit the change. Votes before the change no longer
 	// count.
 	Details json.RawMessage `json:"details,omitempty"`
-	// Remember, with VerdictApprove, requests that later calls of the same sort run without a question.
+	// Remember, with VerdictApprove, requests a grant: later calls that the grant matches run
+	// without a question.
 	Remember *perdure.Remember `json:"remember,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 }

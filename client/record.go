@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Record decodes the event into a record of the log, without its position. If the event is a
-// snapshot of a block, the record has the type of the block, and the whole block as one chunk. The
-// record's Fields contain all members of the event's data. For an event of type entry.appended,
-// Record also returns the entry. Errors: internal.
+// Record decodes the event into a record of the log, without the position of the record. If the
+// event is a snapshot of a block, the record has the type of the block, and the whole block as one
+// chunk. The record's Fields contain all members of the event's data. For an event of type
+// entry.appended, Record also returns the entry. Errors: internal.
 func (e Event) Record() (perdure.Record, *perdure.Entry, error) {
 	h, err := e.Head()
 	if err != nil {

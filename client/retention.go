@@ -10,8 +10,8 @@ import (
 )
 
 // PutContent uploads content of exactly `length` bytes. A signal to the execution can then refer to
-// the content. Content to which no signal refers within an hour is deleted. Errors: not_found,
-// execution_ended, payload_too_large.
+// the content. The server deletes content to which no signal refers within an hour. Errors:
+// not_found, execution_ended, payload_too_large.
 func (c *Client) PutContent(ctx context.Context, id uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	var out struct {
 		BlobID uuid.UUID    `json:"blobId"`
@@ -50,8 +50,10 @@ func (c *Client) SetRetention(ctx context.Context, r perdure.Retention) (*Retent
 
 // PruneRequest requests the deletion of data whose retention period is over.
 type PruneRequest struct {
-	// OlderThan is an age such as "30d". It replaces the retention period of ended executions. If it is
-	// "", the org's retention periods apply, also to checkpoints and logs.
+	// OlderThan is an age such as "30d". If it is set, Prune deletes executions that ended longer
+	// ago than that, regardless of the retention period, and nothing else. If it is "", the org's
+	// retention periods apply. Prune then also deletes checkpoints and logs, unless Status or
+	// DefinitionID is set.
 	OlderThan    string           `json:"olderThan,omitempty"`
 	Status       []perdure.Status `json:"status,omitempty"`
 	DefinitionID *uuid.UUID       `json:"agentDefinitionId,omitempty"`
@@ -69,7 +71,7 @@ type PruneReport struct {
 	More bool `json:"more"`
 }
 
-// PruneCount counts the deleted rows of one kind.
+// PruneCount counts the executions, checkpoints or logs that are deleted, or would be with DryRun.
 type PruneCount struct {
 	Count    int64                    `json:"count"`
 	Bytes    int64                    `json:"bytes"`

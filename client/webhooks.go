@@ -63,9 +63,10 @@ func (c *Client) DeleteWebhook(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{"webhooks", id.String()}}, nil)
 }
 
-// RotateWebhook replaces the signing secret of a webhook. For 24 hours, deliveries are signed with
-// the new and the old secret. If `dropOld` is true, RotateWebhook creates no new secret, and stops
-// the use of the old one at once. Errors: not_found, permission_denied.
+// RotateWebhook replaces the signing secret of a webhook. For 24 hours, the server signs deliveries
+// with both the new and the old secret. If `dropOld` is true, RotateWebhook creates no new secret.
+// It only ends, at once, the use of the secret from before the last rotation. Errors: not_found,
+// permission_denied.
 func (c *Client) RotateWebhook(ctx context.Context, id uuid.UUID, dropOld bool) (*NewWebhook, error) {
 	var w NewWebhook
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks", id.String(), "rotate"}, body: map[string]bool{"dropOld": dropOld}}, &w)

@@ -36,8 +36,9 @@ func cities(t *testing.T) perdure.ApprovalPolicy {
 	return p
 }
 
-// TestCallsAreApprovedOneByOne checks that each tool call has its own question, and that a denied call
-// is answered with the reason. The outcome is the same under every fault that agenttest injects.
+// TestCallsAreApprovedOneByOne checks that each tool call has its own question, and that the result
+// of a denied call is the reason of the denial. The outcome is the same under every fault that
+// agenttest injects.
 func TestCallsAreApprovedOneByOne(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	asked := map[string]string{}
@@ -107,8 +108,9 @@ func TestRulesThatDeny(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// TestEditedCalls checks that a tool call runs with the arguments to which a voter has changed them,
-// and that the model is told so. The conversation still has the arguments that the model chose.
+// TestEditedCalls checks that a tool call runs with the arguments to which a voter has changed
+// them, and that the result of the call tells the model about the changed arguments. The
+// conversation still has the arguments that the model chose.
 func TestEditedCalls(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	policy := cities(t)

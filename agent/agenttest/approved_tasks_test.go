@@ -62,8 +62,9 @@ func paying(t *testing.T) perdure.ApprovalPolicy {
 	return p
 }
 
-// TestTasksOfAnyKindAreApproved checks guarded tasks of an agent other than the react agent. A task
-// runs only if the policies or people permit it, under every fault that agenttest injects.
+// TestTasksOfAnyKindAreApproved checks tasks that policies decide about, in an agent other than the
+// react agent. Such a task runs only if the policies or people permit it, under every fault that
+// agenttest injects.
 func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
@@ -163,8 +164,9 @@ func TestEqualApprovedTasksAreOne(t *testing.T) {
 	agenttest.AllOfSample(t, s)
 }
 
-// TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent schedules a
-// guarded task without a clearance, or with the number of a rule that does not allow the task.
+// TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent schedules a task
+// of a guarded kind without a perdure.Clearance, or with the number of a rule that does not allow
+// the task.
 func TestTasksWithoutClearanceFailTheRun(t *testing.T) {
 	rule := 1
 	for name, options := range map[string][]agent.TaskOption{

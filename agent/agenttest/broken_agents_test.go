@@ -139,7 +139,8 @@ func TestReportsMissingTask(t *testing.T) {
 	}
 }
 
-// TestReportsRunWithoutEnd checks that a run that exceeds MaxVirtual reports what it waits for.
+// TestReportsRunWithoutEnd checks that the finding about a run that exceeds MaxVirtual names what
+// the run waits for.
 func TestReportsRunWithoutEnd(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	r := Scenario{
@@ -221,8 +222,9 @@ func TestASampleOmitsOnlyItsFaults(t *testing.T) {
 	}
 }
 
-// TestInterruptedTaskIsNotCompared checks a crash during a task that must not run twice. The agent
-// may then end with another outcome, and the check does not report that. The task runs only once.
+// TestInterruptedTaskIsNotCompared checks a crash during a task that must not run twice. The task
+// runs only once. The agent may end with a different outcome than without the crash, and
+// CrashAtEveryCommit does not report the difference.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	effects := 0

@@ -71,8 +71,8 @@ func report(t *testing.T, found []string) {
 	}
 }
 
-// undisturbed runs the scenario without faults. Outcomes of runs with faults are compared with its
-// outcome.
+// undisturbed runs the scenario without faults. The checks compare the outcomes of runs with faults
+// with the outcome of this run.
 func undisturbed(t *testing.T, s Scenario) (result, []string) {
 	t.Helper()
 	r := s.run(t, plan{}, 0)

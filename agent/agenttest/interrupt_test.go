@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestAStoppedTurn checks a turn that a person stops while tool calls wait for their approval, and a
-// message that arrives at the same time. The calls are answered, the questions are withdrawn and the
-// message is taken, under every fault that agenttest injects.
+// TestAStoppedTurn checks a turn that a person stops while tool calls wait for their approval, and
+// a message that arrives at the same time. Each call gets a result, the agent withdraws the
+// questions and takes the message, under every fault that agenttest injects.
 func TestAStoppedTurn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t), Normalize: withoutKeys}

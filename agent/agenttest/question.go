@@ -62,7 +62,7 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *runProgr
 }
 
 // voter returns the role and the id of an API key that may vote on the question. Each vote comes
-// from another key. The key of a voter has neither started the run nor sent a signal.
+// from a different key. The key of a voter has neither started the run nor sent a signal.
 func voter(q *perdure.Question) (perdure.KeyRole, uuid.UUID) {
 	own := uuid.NewSHA1(q.ID, fmt.Append(nil, "voter ", len(q.Votes)+1))
 	for _, by := range q.By {

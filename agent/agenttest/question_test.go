@@ -41,7 +41,7 @@ func deploy(ctx agent.Context, _ any) (string, error) {
 	return "deployed " + v.Name + " " + where, nil
 }
 
-// told returns the answers to the questions of the agent deploy.
+// told returns the answer to a question of the agent deploy.
 func told(q perdure.Question) *perdure.Answer {
 	switch q.Key {
 	case "version":

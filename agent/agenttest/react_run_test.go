@@ -27,8 +27,8 @@ func part(tools ...tool.Tool) react.RunOptions {
 	return react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "m"}, Tools: tools}
 }
 
-// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each call
-// of the model begins with an empty cache, as on another worker.
+// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each model
+// call gets new tasks from react.ModelTasks, so its caches are empty, as on another worker.
 func partTasks(t *testing.T, script string, tools ...tool.Tool) []agent.TaskKind {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,8 @@ func tasksOf(c react.Config) []agent.TaskKind {
 	return kinds
 }
 
-// partly is an agent that calls react.Run with its input as the prompt, and returns what happened.
+// partly is an agent that calls react.Run with its input as the prompt, and returns the text that
+// saidBy returns for the result.
 func partly(o react.RunOptions) agent.Definition {
 	return agent.DefineFunc("partly", func(ctx agent.Context, prompt string) (string, error) {
 		r, err := react.Run(ctx, []perdure.Message{perdure.UserText(prompt)}, o)
@@ -443,8 +444,8 @@ turn
 	agenttest.AllOfSample(t, s)
 }
 
-// TestManyCallsAreAskedAboutInTurn checks an answer of the model with more guarded tool calls than an
-// execution can have open questions, in react.Run and in the react agent.
+// TestManyCallsAreAskedAboutInTurn checks an answer of the model with more tool calls that need
+// approval than an execution can have open questions, in react.Run and in the react agent.
 func TestManyCallsAreAskedAboutInTurn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const calls = perdure.MaxOpenQuestions + 20

@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Scenario is one execution, and all that happens to it from outside: signals, answers, a
-// cancellation. The checks run it many times, so the results of fake tasks must not depend on an
-// earlier run. The function in the field Before can replace fakes that have a state.
+// Scenario is one execution, and what the test does to it: signals, answers, a cancellation. The
+// checks run it many times, so the results of fake tasks must not depend on an earlier run. The
+// function in the field Before can replace fakes that have a state.
 type Scenario struct {
 	// Agent is the agent to run. If its Run is nil, the react agent runs, and Model is required.
 	Agent agent.Definition
 	// Input is the input of the agent. For the react agent it is the prompt, a string.
 	Input any
-	// Tasks are the task kinds that workers run, real or fake. If the agent schedules another kind,
-	// the test fails.
+	// Tasks are the task kinds that workers run, real or fake. If the agent schedules a task of a
+	// kind that is not in this list, the test fails.
 	Tasks []agent.TaskKind
 	// Model is the script of the react agent's model, in the format of package llm/scripted.
 	Model string
@@ -37,9 +37,9 @@ type Scenario struct {
 	// the order of the list.
 	Signals []Signal
 	// Answers returns the answer to a question that the execution waits for, or nil to leave the
-	// question open. It is called for each vote that the question needs, and each vote comes from
-	// another voter. An answer with VerdictApprove and a Value replaces the question's details by the
-	// value.
+	// question open. It is called for each vote that the question needs, and each vote comes from a
+	// different voter. An answer with VerdictApprove and a Value replaces the question's details by
+	// the value.
 	Answers func(q perdure.Question) *perdure.Answer
 	// Remember, if set, is called for each approval. It returns the request to remember the approval,
 	// or nil for none.
@@ -116,7 +116,7 @@ func Fails(kind string, times int, err error, value any) agent.Task[any, any] {
 	})
 }
 
-// attempt is a TaskContext that knows how many earlier attempts have failed.
+// attempt is a TaskContext with the number of earlier attempts that have failed.
 type attempt struct {
 	agent.TaskContext
 	failed int

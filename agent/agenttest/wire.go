@@ -224,8 +224,8 @@ func (l *wire) Release(ctx context.Context, r perdure.Release) error {
 	return err
 }
 
-// repeat delivers a call that the field plan.at does not count. It delivers the call twice if the
-// plan says so.
+// repeat delivers a call at which no fault is injected: Register, Heartbeat or Release. It delivers
+// the call twice if the plan says so.
 func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 	if l.dead.Load() {
 		return answer, errDead

@@ -91,8 +91,8 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return blank, errors.Join(err, os.RemoveAll(dir))
 })
 
-// newWorld opens a server in the synctest bubble. Its store is a copy of the database `blank`. The
-// scenario already has its defaults.
+// newWorld opens a server in the synctest bubble. Its store is a copy of the database `blank`.
+// s.normal has already set the defaults of the scenario.
 func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),
@@ -125,8 +125,8 @@ func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*worl
 
 func (w *world) isReact() bool { return w.Agent.Run == nil }
 
-// work starts a worker and waits until the server knows the worker's kinds. After a call of close,
-// work does nothing.
+// work starts a worker and waits until the worker is registered at the server. After a call of
+// close, work does nothing.
 func (w *world) work() error {
 	ctx, stop := context.WithCancel(context.Background())
 	line := &wire{Dispatch: w.core.Dispatch(org), w: w, stop: stop}
@@ -228,7 +228,7 @@ func (w *world) start(ctx context.Context) error {
 }
 
 // replace starts another worker after the duration `restart`, because a worker has died. It also
-// ends the leases of the dead worker, as the restart of a process does.
+// ends the leases of the dead worker, as a server with embedded workers does when it starts.
 func (w *world) replace() {
 	w.group.Go(func() {
 		time.Sleep(restart)

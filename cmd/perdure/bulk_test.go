@@ -21,7 +21,7 @@ func (s *devServer) dial() *client.Client {
 	return c
 }
 
-// TestBulkActionsOnTheCommandLine checks that runs are cancelled by a filter only after a
+// TestBulkActionsOnTheCommandLine checks that a command with a filter cancels runs only after a
 // confirmation, and what the commands print.
 func TestBulkActionsOnTheCommandLine(t *testing.T) {
 	longtest.Skip(t, "seconds")

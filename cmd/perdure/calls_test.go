@@ -84,9 +84,9 @@ func TestModelCallsAreShownAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// TestInspectedCallsAroundACompaction checks that model calls before and after a compaction, and the
-// call for its summary, are rebuilt. It checks which messages each call leaves out, and which requests
-// are refused.
+// TestInspectedCallsAroundACompaction checks that the server rebuilds the model calls before and
+// after a compaction, and the call for its summary. It checks which messages of the conversation
+// each call leaves out, and which requests the server refuses.
 func TestInspectedCallsAroundACompaction(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -33,8 +33,9 @@ func listed(t *testing.T, text, command string) string {
 	return m[1]
 }
 
-// TestChatApprovesAnyOpenQuestion checks that /approve lists several open questions, and that /approve
-// ID shows one of them and asks it. A question that the screen has not shown is not approved.
+// TestChatApprovesAnyOpenQuestion checks that /approve lists several open questions, and that
+// /approve ID shows one of them and asks it. /approve does not approve a question that the screen
+// has not shown.
 func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
@@ -95,7 +96,7 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 	}
 }
 
-// open asks a question. It does not wait for the answer.
+// open commits a question of the run, as the agent's worker would. It does not wait for the answer.
 func (c *claimedRun) open(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
 	c.a.Helper()
 	n := perdure.NewQuestion{QuestionTerms: terms, Key: key, Details: []byte(details)}

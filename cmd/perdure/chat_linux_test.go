@@ -128,8 +128,8 @@ func TestChatStopsLeavesAndContinues(t *testing.T) {
 	}
 }
 
-// TestChatAnswersQuestionsInTheInputLine checks that a question is answered in the input line or by
-// /approve, and that Esc stops the turn that asked it.
+// TestChatAnswersQuestionsInTheInputLine checks that the user can answer a question in the input
+// line or with /approve, and that Esc stops the turn that asked it.
 func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -177,8 +177,8 @@ func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 	}
 }
 
-// TestChatCommands checks that the commands of a chat work, that their names are completed, and that a
-// mistyped name is answered with the nearest command.
+// TestChatCommands checks that the commands of a chat work, that the Tab key completes their names,
+// and that the error for a mistyped name contains the nearest command.
 func TestChatCommands(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 100, 120} {

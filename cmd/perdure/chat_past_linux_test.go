@@ -125,8 +125,8 @@ func TestChatHistoryHasNoAnswers(t *testing.T) {
 	}
 }
 
-// TestChatFoldsTheEchoOfALongMessage checks that only the beginning of a long message is echoed, and
-// that the model gets all of it.
+// TestChatFoldsTheEchoOfALongMessage checks that the chat echoes only the beginning of a long
+// message, and that the model gets the whole message.
 func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {

@@ -114,8 +114,9 @@ func TestInvalidDatabaseIsRefused(t *testing.T) {
 	p.wantEnd(1, "cannot be reached")
 }
 
-// TestDatabaseWithASettingOffIsRefused checks that a database with fsync off is refused with advice. If
-// --store-allow-off permits the setting, the server runs, and reports it in /readyz and in a metric.
+// TestDatabaseWithASettingOffIsRefused checks that commands refuse a database with fsync off, and
+// give advice. If --store-allow-off permits the setting, the server runs, and reports it in /readyz
+// and in a metric.
 func TestDatabaseWithASettingOffIsRefused(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir := t.TempDir()

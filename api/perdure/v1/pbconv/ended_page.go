@@ -5,14 +5,13 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// EndedToProto converts a page of heads (perdure.EndedHead) of ended steps and tasks to its
-// message.
+// EndedToProto converts a page of ended steps and tasks to its message.
 func EndedToProto(p perdure.EndedPage) *perdurev1.EndedPage {
 	return &perdurev1.EndedPage{Heads: each(p.Heads, endedHeadToProto), From: p.From, Next: p.Next, More: p.More, Whole: p.Whole}
 }
 
-// EndedFromProto converts a page of heads (perdure.EndedHead) of ended steps and tasks from its
-// message. Errors: invalid_argument.
+// EndedFromProto converts a page of ended steps and tasks from its message. Errors:
+// invalid_argument.
 func EndedFromProto(m *perdurev1.EndedPage) (perdure.EndedPage, error) {
 	return decode(m, (*decoder).ended)
 }

@@ -109,9 +109,9 @@ func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error 
 	return nil
 }
 
-// ended removes all heads (perdure.EndedHead) of a page if the message has no room for them. The
-// page then names its own position as the next one, so that the receiver requests the heads in
-// another call.
+// ended removes all elements (Heads) of a page of ended steps and tasks if the message has no room
+// for them. The page then names its own position as the position of the next page, so that the
+// receiver requests the elements in another call.
 func (f *Fitter) ended(m *perdurev1.EndedPage) {
 	if m == nil {
 		return

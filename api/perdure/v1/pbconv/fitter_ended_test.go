@@ -9,9 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestHeadsWithoutRoomAreLeftToTheNextPage checks that a reply with eight claims, each with a full
-// page of heads (perdure.EndedHead), has at most 2 MiB. The first claim has all its heads. Each
-// other claim has none, and its next page begins where its own page began.
+// TestHeadsWithoutRoomAreLeftToTheNextPage checks a reply with eight claims, each with a full page
+// of ended steps and tasks. The reply has at most 2 MiB: the page of the first claim is complete,
+// and the pages of the other claims are empty. The next page of each other claim begins where its
+// empty page began.
 func TestHeadsWithoutRoomAreLeftToTheNextPage(t *testing.T) {
 	page := &perdure.EndedPage{From: 7, Next: 507, Whole: true}
 	for range perdure.EndedPageHeads {

@@ -1,10 +1,10 @@
 // Package pbconv converts between the types of package perdure and their proto messages. Server and
 // worker share it, so each field is written in one place and read in one place.
 //
-// A message with an invalid value, such as an id of 15 bytes, is refused with invalid_argument, and the
-// error names the field. Messages do not distinguish a nil list from an empty list; both are read as
-// nil. Messages omit Embedded, the flag of a worker inside the server's process: the server sets it
-// according to the key of the worker.
+// The conversion of a message with an invalid value, such as an id of 15 bytes, fails with
+// invalid_argument, and the error names the field. Messages do not distinguish a nil list from an
+// empty list; both are read as nil. Messages omit Embedded, the flag of a worker inside the
+// server's process: the server sets it according to the key of the worker.
 package pbconv
 
 import (

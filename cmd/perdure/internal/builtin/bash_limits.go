@@ -38,8 +38,8 @@ func (f *bashLimits) options(data string, secrets []string) tool.WorkspaceOption
 	}
 }
 
-// bytesOf converts MiB to bytes. It returns 0 and negative numbers unchanged, because they have a special
-// meaning.
+// bytesOf converts MiB to bytes. It returns 0 and negative numbers unchanged, because 0 means the
+// default and a negative number means no limit.
 func bytesOf(mebibytes int64) int64 {
 	if mebibytes <= 0 {
 		return mebibytes

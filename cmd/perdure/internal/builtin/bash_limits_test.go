@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestFlagsThatLimitBashAreChecked checks that invalid values of flags that limit bash are refused
-// before work begins.
+// TestFlagsThatLimitBashAreChecked checks that CheckWorkspace returns an error for invalid values
+// of flags that limit bash.
 func TestFlagsThatLimitBashAreChecked(t *testing.T) {
 	for _, args := range [][]string{
 		{"--confine", "maybe"}, {"--net", "lan"}, {"--sockets", "all"}, {"--bash-files", "2"}, {"--bash-memory", "1"}, {"--bash-processes", "1"},

@@ -15,9 +15,9 @@ import (
 // MaxContentStores is the maximum number of workers that use one data directory at once.
 const MaxContentStores = 100
 
-// ContentStoreDir returns the directory of the nth store for a worker's own contents. Workers that
-// use the data directory at the same time need different stores. The first is "worker", the second
-// "worker-2", and so on.
+// ContentStoreDir returns the directory of the nth content store, in which a worker stores the
+// contents of LOCAL runs. Workers that use the data directory at the same time need different
+// stores. The first is "worker", the second "worker-2", and so on.
 func ContentStoreDir(data string, n int) string {
 	if n == 1 {
 		return filepath.Join(data, "worker")
@@ -25,8 +25,8 @@ func ContentStoreDir(data string, n int) string {
 	return filepath.Join(data, fmt.Sprintf("worker-%d", n))
 }
 
-// openContentStore opens the first store of the data directory that no other worker uses. If `home`
-// is set, it opens only the store of the worker with this id.
+// openContentStore opens the first content store of the data directory that no other worker uses.
+// If `home` is set, it opens only the content store of the worker with this id.
 func openContentStore(data string, home *uuid.UUID, checkBefore bool) (*local.Store, error) {
 	if home != nil {
 		return openHomeStore(data, *home, checkBefore)
@@ -40,7 +40,8 @@ func openContentStore(data string, home *uuid.UUID, checkBefore bool) (*local.St
 	return nil, perdure.Errorf(perdure.Conflict, "the data directory %s has %d workers already; give this one another with --data", data, MaxContentStores)
 }
 
-// openHomeStore opens the store of the worker that holds a LOCAL run.
+// openHomeStore opens the content store of the worker with the id `home`, the home worker of a
+// LOCAL run.
 func openHomeStore(data string, home uuid.UUID, checkBefore bool) (*local.Store, error) {
 	for n := 1; n <= MaxContentStores; n++ {
 		dir := ContentStoreDir(data, n)

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ModelTableFlag adds the flag for the operator's table of models.
+// ModelTableFlag adds --model-table, the flag for a file with limits and prices of models.
 func (w *Worker) ModelTableFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.modelTable, "model-table", "", "JSON file with context windows, maximum outputs and prices of models, in addition to the built-in ones")
 }
 
 // models returns the prices and the limits of models: the built-in ones, overridden by those in the
-// operator's table.
+// file of --model-table.
 func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	if w.modelTable == "" {
 		return llm.DefaultPrices, llm.DefaultWindows, nil
@@ -35,8 +35,8 @@ func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	return prices, windows, nil
 }
 
-// Catalog returns the same as the function Catalog, but with the prices and limits of the
-// operator's table of models.
+// Catalog returns the same as the function Catalog, but with the prices and limits in the file of
+// --model-table.
 func (w *Worker) Catalog() (perdure.Catalog, error) {
 	prices, windows, err := w.models()
 	if err != nil {

@@ -98,9 +98,9 @@ func (w *Worker) providers() (*llm.Providers, error) {
 	return providers, nil
 }
 
-// warnOfPlainKeys warns about each API key that is an ordinary word or too short. If a provider
-// repeats such a key in its output, the key is not hidden there. The warning does not contain the
-// key.
+// warnOfPlainKeys warns about each API key that is an ordinary word or too short. If a provider's
+// output contains such a key, this program does not hide the key in the output. The warning does
+// not contain the key.
 func (w *Worker) warnOfPlainKeys() error {
 	endpoints, err := w.endpoints()
 	if err != nil {

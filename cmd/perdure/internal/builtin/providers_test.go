@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAWorkerWarnsOfPlainKeys checks that a worker warns of a key that is an ordinary word, once and
-// without the key.
+// TestAWorkerWarnsOfPlainKeys checks that a worker warns only once of a key that is an ordinary
+// word, and that the warning does not contain the key.
 func TestAWorkerWarnsOfPlainKeys(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_API_KEY", "GEMINI_API_KEY"} {
 		t.Setenv(name, "")

@@ -30,7 +30,7 @@ type Worker struct {
 	Drain     time.Duration
 	allow     []string
 	scripts   string
-	// modelTable is the path of the operator's table of models.
+	// modelTable is the path of the file with prices and limits of models, from --model-table.
 	modelTable string
 
 	// The command sets these fields, not the user.
@@ -38,7 +38,7 @@ type Worker struct {
 	Queues  []string
 	Parked  int // negative: no agent is parked
 	Logger  *slog.Logger
-	// Dev allows model servers on this machine.
+	// Dev permits calls of model servers on this machine.
 	Dev bool
 	// CheckBefore delays the start until the worker's store is checked.
 	CheckBefore bool
@@ -46,7 +46,8 @@ type Worker struct {
 	Registerer prometheus.Registerer
 	// Tracer creates the worker's spans; nil disables them.
 	Tracer trace.TracerProvider
-	// Home is the id of the worker whose content store is to be opened; nil means any.
+	// Home is the id of the worker whose content store is to be opened; nil means the first content
+	// store that no other worker uses.
 	Home *uuid.UUID
 
 	// ID is the id of the worker whose content store was opened.

@@ -19,8 +19,8 @@ func waitFor(ended <-chan error) {
 }
 
 // exitOnStoreFailure ends the process if the worker's store fails before the worker has ended. The
-// worker can no longer store its work, but would hold it until the leases expire. The next start
-// recovers as after a crash.
+// worker can no longer store its work, but would keep the leases on that work until they expire.
+// The next start recovers as after a crash.
 func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 	select {
 	case <-kept.Failed():
@@ -44,7 +44,7 @@ func (w *Worker) controlGroups() *tool.ControlGroups {
 }
 
 // Start runs the worker in the background until the returned function `stop` is called. Start
-// returns once the server knows the worker. `stop` may be called more than once.
+// returns once the worker is registered at the server. `stop` may be called more than once.
 func (w *Worker) Start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
 	kept, err := openContentStore(data, w.Home, w.CheckBefore)
 	if err != nil {

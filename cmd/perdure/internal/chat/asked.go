@@ -93,8 +93,8 @@ func (s *session) answer(ctx context.Context, q *askedHere, text string) error {
 	return nil
 }
 
-// chooseNext sets the question that the terminal asks next. If the terminal is asking another question or
-// following the log, that is interrupted with errSetAside.
+// chooseNext sets the question that the terminal asks next. If the terminal is asking another
+// question or following the log, chooseNext interrupts this with errSetAside.
 func (s *session) chooseNext(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

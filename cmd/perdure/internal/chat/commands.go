@@ -91,8 +91,8 @@ func (s *session) remembers(text string) bool {
 	return s.askedNow() == nil || commandIndex(word) >= 0
 }
 
-// unknownCommand returns an error for a command that does not exist. It names the existing command with the
-// most similar name.
+// unknownCommand returns an error for a command that does not exist. The error names the existing
+// command with the most similar name.
 func unknownCommand(word string) error {
 	var names []string
 	for _, c := range commands() {

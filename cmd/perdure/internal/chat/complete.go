@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxFiles is the maximum number of files of the workspace that completion knows.
+	// maxFiles is the maximum number of files of the workspace that completion can offer.
 	maxFiles = 20_000
 	// maxCandidates is the maximum number of candidates of a completion.
 	maxCandidates = 50
@@ -107,7 +107,7 @@ func (o *offers) openQuestions() int {
 	return len(o.asked)
 }
 
-// question returns the open question with the id; nil if completion does not know it.
+// question returns the open question with the id; nil if it is not among the questions in o.asked.
 func (o *offers) question(id uuid.UUID) *perdure.Question {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 // After a longer time, a signal counts as a first one again.
 const twiceWithin = 5 * time.Second
 
-// escape handles the key Esc. If the terminal asks a question that may be left unanswered, the terminal
-// stops asking, and the question stays open. Otherwise the turn of the run is stopped, in the background.
+// escape handles the key Esc. If the terminal asks a question that may be left unanswered, the
+// terminal stops asking, and the question stays open. Otherwise escape stops the turn of the run,
+// in the background.
 func (s *session) escape() {
 	if asked := s.askedNow(); asked != nil && asked.leavable {
 		asked.stop(errLeftOpen)

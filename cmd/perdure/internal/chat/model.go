@@ -49,8 +49,8 @@ func (s *session) model(ctx context.Context, operand string) error {
 	return nil
 }
 
-// choose records the model that the user has chosen for the run. New runs of the chat use it, too. The
-// caller has locked mu.
+// choose records the model that the user has chosen for the run. New runs of the chat also use this
+// model. The caller has locked mu.
 func (s *session) choose(c *perdure.ModelChoice) {
 	s.chosen = c
 	if c == nil {

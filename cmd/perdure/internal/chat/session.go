@@ -246,8 +246,8 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 	}
 }
 
-// works reports whether a run does something other than wait for the user. The status does not tell,
-// because a run whose tool is running is WAITING, too.
+// works reports whether a run does something other than wait for the user. The status alone does
+// not show this, because a run whose tool is running also has the status WAITING.
 func works(x *perdure.Execution) bool {
 	return x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal
 }

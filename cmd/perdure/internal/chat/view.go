@@ -50,7 +50,7 @@ func (v *view) Event(e client.Event) (err error) {
 	return err
 }
 
-// Headed reports whether the last lines of the chat are the heading of a question.
+// Headed reports whether the last lines of the chat are the heading of the question q.
 func (v *view) Headed(q *perdure.Question) (headed bool) {
 	v.locked(func(t *terminal.TextView) { headed = t.Headed(q) })
 	return headed
@@ -88,7 +88,7 @@ func (v *view) aside(show func(*terminal.TextView)) {
 	})
 }
 
-// saw updates the state of the chat by an event of the run.
+// saw updates the state of the chat after an event of the run.
 func (s *session) saw(e client.Event) {
 	s.mu.Lock()
 	busy, failed, waiting, chosen := s.busy, s.failed, len(s.waiting), false

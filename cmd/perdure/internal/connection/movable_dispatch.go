@@ -26,7 +26,8 @@ func newMovableDispatch(d perdure.Dispatch, hangUp func()) *movableDispatch {
 	return m
 }
 
-// use passes later calls to the server of d. The function `hangUp` ends the connection to it.
+// use passes later calls to the server of d. The function `hangUp` ends the connection to that
+// server.
 func (m *movableDispatch) use(d perdure.Dispatch, hangUp func()) {
 	m.mu.Lock()
 	m.current = d

@@ -27,7 +27,7 @@ type Owner struct {
 	Kind OwnerKind `json:"kind"`
 	// GRPC is the address for workers; "" if there is none.
 	GRPC string `json:"grpc"`
-	// Certificate is the file with the certificate of that address; "" for plain text.
+	// Certificate is the file with the certificate of the address in GRPC; "" for plain text.
 	Certificate string `json:"certificate,omitempty"`
 	// Workspace is the absolute path of the workspace of dev's worker; "" for other kinds.
 	Workspace string `json:"workspace,omitempty"`
@@ -45,8 +45,8 @@ func (o Owner) Write(data string) error {
 	return disk.WriteFile(ownerFile(data), append(raw, '\n'))
 }
 
-// RemoveOwner removes the owner's file. If the file remains, the next owner overwrites it before it
-// accepts clients.
+// RemoveOwner removes the owner's file. If the removal fails, the next owner overwrites the file
+// before it accepts clients.
 func RemoveOwner(data string) { _ = os.Remove(ownerFile(data)) }
 
 // ReadOwner reads the file of an owner that is running. It returns unavailable if there is no

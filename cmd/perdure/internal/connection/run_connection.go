@@ -114,7 +114,8 @@ func (r *RunConn) dial(ctx context.Context, log *slog.Logger) (d perdure.Dispatc
 }
 
 // Reconnect connects again after the process that owned the data directory has ended. This process
-// may now become the owner. Its worker continues, with the tools that it is running.
+// may now become the owner. If the run still needs a worker in this process, the worker continues,
+// with the tools that it is running.
 func (r *RunConn) Reconnect(ctx context.Context) error {
 	_ = r.Conn.close() // the server has ended
 	if err := r.Connect(ctx); err != nil {
@@ -136,8 +137,8 @@ func (r *RunConn) Reconnect(ctx context.Context) error {
 	return nil
 }
 
-// Close stops the worker and closes the connection. The owner of the data directory waits for its
-// guests first, unless it is interrupted.
+// Close stops the worker and closes the connection. If this process owns the data directory, Close
+// first waits until its guests (see lockAsGuest) have ended, or until ctx ends.
 func (r *RunConn) Close(ctx context.Context) {
 	r.stopWorker()
 	last, there := r.guests()

@@ -23,8 +23,7 @@ type Options struct {
 	Remembers func(text string) bool
 	// Complete returns the candidates for the word before the cursor; nil means none.
 	Complete Completer
-	// Escape is called when the user presses Esc and there is no menu or text to leave. It must not
-	// block.
+	// Escape is called when the user presses Esc while no menu is shown. It must not block.
 	Escape func()
 	// Interrupt is called when the user presses Ctrl-C; `again` reports whether the previous key
 	// was also Ctrl-C. It must not block.
@@ -80,8 +79,8 @@ func Start(o Options) *Editor {
 	return e
 }
 
-// Close ends the editor and restores the terminal. It returns the error that ended the editor
-// before, if there was one.
+// Close ends the editor and restores the terminal. If an error has already ended the editor, Close
+// returns that error.
 func (e *Editor) Close() error {
 	e.close.Do(func() {
 		e.output.hold()

@@ -88,7 +88,7 @@ func encodeLine(text string) []byte {
 	return append(raw, '\n')
 }
 
-// rewrite replaces the file by the inputs that are kept.
+// rewrite replaces the content of the file by the inputs in h.lines.
 func (h *History) rewrite() error {
 	f, err := os.CreateTemp(filepath.Dir(h.path), filepath.Base(h.path)+"-*") // mode 0600
 	if err != nil {

@@ -107,9 +107,9 @@ func expandTabs(line string) string {
 // the height, because the input line, its menu and its status may need the other half.
 const frameRows = 2
 
-// flush sends the held rows, in portions that scroll less than the terminal's height. It first sends
-// the current text of the open line. Otherwise a line that is now complete would be shown twice: as
-// a row, and below it still as the open line.
+// flush sends the buffered rows, in portions that scroll less than the terminal's height. It first
+// sends the current text of the open line. Otherwise a line that is now complete would be shown
+// twice: as a row, and below it still as the open line.
 func (o *output) flush() {
 	o.send(openMsg(o.open))
 	most := max(o.height()/frameRows-1, 1)
@@ -125,7 +125,7 @@ func (o *output) flush() {
 	o.held = nil
 }
 
-// hold buffers all output from now on. release shows it.
+// hold buffers all output until a call of release, which shows it.
 func (o *output) hold() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,8 +150,8 @@ func (o *output) runFrom(s outputState) {
 	}
 }
 
-// end writes the buffered output. Later output is passed on unchanged, because there is no input line any
-// more.
+// end writes the buffered output to the terminal. From then on, Write passes output to the terminal
+// unchanged, because the input line is gone.
 func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

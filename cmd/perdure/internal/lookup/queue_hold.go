@@ -13,7 +13,7 @@ import (
 // holdWithin is the timeout for reading the state of the queues from the server.
 const holdWithin = 5 * time.Second
 
-// hold is the reason why no worker takes a PENDING run. It is zero if there is no such reason.
+// hold is the reason why no worker claims a PENDING run. It is zero if there is no such reason.
 type hold struct {
 	word   string // shown beside the status of the run
 	reason string // a sentence with the reason
@@ -28,8 +28,8 @@ func (h hold) text() string {
 	return h.reason + "; " + h.remedy
 }
 
-// queueHold returns why no worker takes a PENDING run: its queue is paused, or no worker serves the
-// queue. It returns no hold in other cases, or if the server does not answer.
+// queueHold returns why no worker claims a PENDING run: its queue is paused, or no worker serves
+// the queue. It returns no hold in other cases, or if the server does not answer.
 func queueHold(ctx context.Context, a *setup.App, c *client.Client, x *perdure.Execution) hold {
 	return queueHolds(ctx, a, c, []*perdure.Execution{x}).of(x)
 }

@@ -52,7 +52,7 @@ func ReadAgentState(ctx context.Context, conn *connection.Conn, x *perdure.Execu
 	return s, nil
 }
 
-// ReadResult reads the state of the run.
+// ReadResult reads the state of the run from the server, for the end of a command's output.
 func ReadResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (terminal.Result, error) {
 	x, err := conn.Get(ctx, id)
 	if err != nil {

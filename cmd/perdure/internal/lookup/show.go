@@ -89,7 +89,7 @@ func continues(x *perdure.Execution) bool {
 	return !x.Status.Terminal()
 }
 
-// maxRepeated is the maximum size of an input that is shown in a command, in bytes.
+// maxRepeated is the maximum size in bytes of an input that repeatOf writes into a command.
 const maxRepeated = 1000
 
 // repeatOf returns the command that starts a run of the same kind with the same input; "" if the

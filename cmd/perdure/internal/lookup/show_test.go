@@ -55,8 +55,8 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 }
 
 // TestShowOfARunAtWork checks perdure show of a run whose calls are running: it prints the calls,
-// since when they run, and how to watch the run. For a failed run it suggests other commands, but
-// not perdure show.
+// since when they run, and how to watch the run. For a failed run it suggests commands, but not
+// perdure show itself.
 func TestShowOfARunAtWork(t *testing.T) {
 	for status, c := range map[string]struct {
 		kind   string

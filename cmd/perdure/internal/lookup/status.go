@@ -166,8 +166,8 @@ func Title(x *perdure.Execution) string {
 	return x.Title
 }
 
-// PrintIdle prints why an unfinished run does not continue: its worker is not connected, no worker takes it
-// from its queue, or no server runs. In the last case it also prints the command that continues the run.
+// PrintIdle prints why an unfinished run does not continue: its worker is not connected, no worker
+// claims it, or no server runs. In the last case it also prints the command that continues the run.
 func PrintIdle(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution) {
 	if !conn.Offline() {
 		printAway(a, x)

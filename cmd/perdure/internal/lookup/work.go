@@ -12,8 +12,8 @@ import (
 
 // readWork reads what terminal.Work shows about a run. It always reads the newest signals. For a
 // react agent, it leaves out signals with messages that the agent has received, and adds the
-// running tasks until the run ends. For other agents, it adds the input, the newest tasks and
-// steps, and what the run waits for.
+// unfinished tasks if the run continues without the user. For other agents, it adds the input, the
+// newest tasks and steps, and what the run waits for.
 func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) (w terminal.Work, err error) {
 	w.Signals.Local, w.Signals.Ended = x.PersistenceMode == perdure.Local, x.Status.Terminal()
 	w.Signals.Newest, w.Signals.Earlier, err = newest(signalsOf(ctx, conn, x.ID), terminal.MaxShownSignals, func(s *perdure.Signal) bool {

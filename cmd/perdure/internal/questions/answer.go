@@ -172,8 +172,8 @@ func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte
 	return c.QuestionDetails(ctx, q.ID)
 }
 
-// Send sends the answer r, with the hash of the details that the user has seen. The server refuses an
-// approval if the question has other details; a denial is always possible.
+// Send sends the answer r, with the hash of the details that the user has seen. The server refuses
+// an approval if the details have changed since then; a denial is always possible.
 func Send(ctx context.Context, c *client.Client, q *perdure.Question, details []byte, r client.AnswerRequest) (*perdure.Question, error) {
 	shown := perdure.DetailsHash(q.Kind, q.Subject, details)
 	if r.Verdict == perdure.VerdictDeny {

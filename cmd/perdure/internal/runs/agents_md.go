@@ -22,8 +22,8 @@ const (
 	maxAgentsFile = 64 << 10
 )
 
-// readAgentsFile returns the instructions in the workspace; "" if there are none. A link that leads
-// out of the workspace is refused. Error: UsageError.
+// readAgentsFile returns the instructions in the workspace; "" if there are none. It refuses a
+// symbolic link that leads out of the workspace. Error: UsageError.
 func readAgentsFile(workspace string) (string, error) {
 	refuse := func(why string) (string, error) {
 		return "", setup.NewUsageError(agentsFile+" of the workspace "+why, "change the file, or leave it out with --no-agents-md")

@@ -71,8 +71,8 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 	return resume, prompt, nil
 }
 
-// partOfID matches an argument that looks like a shortened or mistyped id. Such an argument is refused:
-// sent as a prompt, it would cost a model call.
+// partOfID matches an argument that looks like a shortened or mistyped id. The command refuses such
+// an argument: sent as a prompt, it would cost a model call.
 var partOfID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-zA-Z-]{0,40}$`)
 
 // namesRun reports whether an argument names a run: it is an id, or the word "last".

@@ -3,7 +3,7 @@ package runs
 import "testing"
 
 // TestChatArguments checks how perdure chat understands its arguments: an id (or the word "last")
-// and a prompt, both optional. A part of an id and a second prompt are refused.
+// and a prompt, both optional. The command refuses a part of an id, and a second prompt.
 func TestChatArguments(t *testing.T) {
 	const id = "0199d7e2-1111-7222-8333-444455556666"
 	for _, c := range []struct {

@@ -79,7 +79,7 @@ func (p *promoteCommand) requestCopy(ctx context.Context, conn *connection.RunCo
 
 // startHomeWorker starts, in this process, the home worker, which stores the content of the run. It
 // starts nothing if another process has workers for the run. The started worker polls only a new
-// private queue, so it takes no other work.
+// private queue, so it claims no runs and no tasks.
 func (p *promoteCommand) startHomeWorker(ctx context.Context, conn *connection.RunConn, x *perdure.Execution) error {
 	if !conn.NeedsWorker(x.Queue) || x.HomeID == nil {
 		return nil

@@ -131,8 +131,9 @@ func (r *resumeCommand) prepareWorker(conn *connection.RunConn, x *perdure.Execu
 	return r.worker.CheckModels(in.Models)
 }
 
-// workspaceOf returns the workspace root of the run: its own, or that of the dev server that
-// started it. "" means the current directory.
+// workspaceOf returns the root of the run's workspace: the one in the run's metadata if the run is
+// on a private queue, and otherwise the workspace of the worker of perdure dev. "" means the
+// current directory.
 func workspaceOf(data string, x *perdure.Execution) string {
 	var metadata map[string]any
 	if json.Unmarshal(x.Metadata, &metadata) == nil {
@@ -150,8 +151,9 @@ func workspaceOf(data string, x *perdure.Execution) string {
 // pastEntries is the number of the newest entries that a command reads of a run that it continues.
 const pastEntries = 100
 
-// wake sends the signal that continues the run. It reports whether the run then still waits for the
-// user's message. If the run waits for answers to its questions, wake tells the watcher.
+// wake sends the signal that continues the run: the prompt as a message of the user or, after a
+// failed turn, the signal retry. It returns true if the run still waits for a signal of the user.
+// If the run waits for answers to its questions, wake sets w.Status and w.Reason.
 func (r *resumeCommand) wake(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// knownSignals are the signals that a run takes, as far as they are known.
+// knownSignals has the signals that the run's kind has registered, and the names of those that the
+// run waits for.
 type knownSignals struct {
 	run     *perdure.Execution
 	specs   []perdure.SignalSpec

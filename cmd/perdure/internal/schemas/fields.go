@@ -64,7 +64,8 @@ func (l *lister) object(s *schema, depth int) {
 	}
 }
 
-// facts returns what is known of a value besides its name.
+// facts returns a text with what the schema says about a value: its type, whether it is required,
+// its possible values and its description.
 func (l *lister) facts(s *schema, required bool) string {
 	var facts []string
 	if t := l.typeText(s); t != "" {

@@ -86,7 +86,7 @@ func (p *properties) UnmarshalJSON(raw []byte) error {
 // document is a schema with the definitions to which it refers.
 type document struct{ root *schema }
 
-// parse decodes a schema; nil if there is none or it has another form.
+// parse decodes a schema. It returns nil if raw is empty or does not decode as a schema.
 func parse(raw json.RawMessage) *document {
 	var root schema
 	if len(raw) == 0 || json.Unmarshal(raw, &root) != nil {
@@ -102,7 +102,7 @@ const (
 	// maxParts is the maximum number of subschemas that are read from each "allOf", "oneOf" and
 	// "anyOf".
 	maxParts = 20
-	// maxJoined is the number of properties of a schema from which on join adds no more to it.
+	// maxJoined is the number of properties at which join adds no further properties to a schema.
 	maxJoined = 100
 )
 
@@ -171,7 +171,7 @@ func (d *document) target(ref string) *schema {
 	return nil
 }
 
-// join adds the keywords of the schema `o`, which the value must fit too.
+// join adds the keywords of the schema `o` to s, for a value that must fit both.
 func (s *schema) join(o *schema) {
 	if len(s.Type) == 0 {
 		s.Type = o.Type

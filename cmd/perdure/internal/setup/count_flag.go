@@ -17,9 +17,9 @@ type countFlag struct {
 	least, most int
 }
 
-// CountFlag adds a flag that takes a number from `least` to `most`; its default is `value`. Other
-// numbers are refused with an error that names the range. `shorthand` is the one-letter name of the
-// flag, "" if it has none.
+// CountFlag adds a flag that takes a number from `least` to `most`; its default is `value`. The
+// flag refuses other numbers, with an error that names the range. `shorthand` is the one-letter
+// name of the flag, "" if it has none.
 func CountFlag(flags *pflag.FlagSet, n *int, name, shorthand string, value, least, most int, usage string) {
 	*n = value
 	flags.VarP(&countFlag{n, least, most}, name, shorthand, usage)

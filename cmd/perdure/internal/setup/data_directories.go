@@ -56,9 +56,9 @@ func dataDirList() string {
 	return filepath.Join(home, ".local", "state", "perdure", "data-directories")
 }
 
-// ListDataDir adds the data directory to the list. It ignores errors, because serving works without
-// the list, as in a container with a read-only root. Other processes then know the directory only
-// if it is the default.
+// ListDataDir adds the data directory to the list of this user's data directories. It ignores
+// errors, because serving works without the list, as in a container with a read-only root. If the
+// directory is not in the list, other processes know it only if it is the default.
 func ListDataDir(data string) {
 	list, real := dataDirList(), data
 	if resolved, err := filepath.EvalSymlinks(data); err == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envOf contains the names of environment variables that differ from the usual ones, by flag; "" means
-// that the flag has no variable.
+// envOf contains the names of environment variables that are not the usual ones (see
+// ReadVariables), by flag; "" means that the flag has no variable.
 var envOf = map[string]string{"help": "", "version": "", "file": ""}
 
 // ReadVariables sets flags from environment variables, unless the command line sets them. The name of a
@@ -67,8 +67,8 @@ func fromVariable(name string) (string, error) {
 }
 
 const (
-	// VariableAnnotation is the annotation of a flag whose environment variable has another name than
-	// the usual one.
+	// VariableAnnotation is the annotation of a flag whose environment variable does not have the
+	// usual name (see ReadVariables).
 	VariableAnnotation = "perdure-env"
 	// FromVariable is the annotation of a flag that an environment variable has set.
 	FromVariable = "perdure-from-env"

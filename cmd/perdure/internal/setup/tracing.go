@@ -42,7 +42,7 @@ func tracesWanted() (bool, error) {
 	}
 }
 
-// startTracing starts the export of spans if the variables request it.
+// startTracing starts the export of spans if environment variables request it (see tracesWanted).
 func startTracing(ctx context.Context, version string) (tracing, error) {
 	wanted, err := tracesWanted()
 	if err != nil || !wanted {
@@ -117,8 +117,8 @@ func (t *tracing) begin(ctx context.Context, name string) context.Context {
 	return ctx
 }
 
-// startTracing starts the export of spans if the variables request it, with one span for the whole
-// of a short-lived command.
+// startTracing starts the export of spans if environment variables request it. A short-lived
+// command gets one span for its whole run.
 func (a *App) startTracing(cmd *cobra.Command) error {
 	var err error
 	if a.Tracing, err = startTracing(cmd.Context(), a.Version); err != nil {

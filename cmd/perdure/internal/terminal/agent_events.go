@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// agentEvents is what TextView knows of a run from its events, to show the work of an agent of any
-// kind.
+// agentEvents has the data from the events of a run that TextView needs to show the work of an
+// agent of any kind.
 type agentEvents struct {
 	kind  string
 	local bool

@@ -21,16 +21,16 @@ func ContentOnWorker(content json.RawMessage) bool {
 	return false
 }
 
-// Heading prints a line with facts about the run, above its transcript entries.
+// Heading prints a line with facts about the run, above the entries of the conversation.
 func (v *TextView) Heading(facts string) { v.p.hanging(StyleDim, Clean(Inline(facts))) }
 
-// Note prints a remark between the transcript entries.
+// Note prints a remark between the entries of the conversation.
 func (v *TextView) Note(text string) {
 	v.p.section("text")
 	v.p.line(StyleDim, text)
 }
 
-// Entry prints a stored transcript entry at once, in contrast to an entry whose text is still streamed.
+// Entry prints a stored entry at once, in contrast to an entry whose text is still streamed.
 func (v *TextView) Entry(e perdure.Entry) error {
 	if ContentOnWorker(e.Content) {
 		v.Note(ContentOnWorkerText)
@@ -68,8 +68,8 @@ func (v *TextView) Entry(e perdure.Entry) error {
 	return v.p.err
 }
 
-// compaction prints a divider for an entry that compacts the transcript. If `whole` is set, the
-// entry's summary follows the divider.
+// compaction prints a divider for a compaction entry. If `whole` is set, it prints the summary
+// under the divider.
 func (v *TextView) compaction(e perdure.Entry, whole bool) error {
 	c, err := fold.CompactionOf(&e)
 	if err != nil {

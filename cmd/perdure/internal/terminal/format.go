@@ -83,8 +83,8 @@ func Ago(d time.Duration) string {
 }
 
 // Hanging returns one line: the label `head`, and beside it a text that begins in the given column.
-// If the line is wider than the given width, each further row of the text begins in that column, too.
-// The width 0 means that nothing is wrapped.
+// If the line is wider than the given width, each further row of the text also begins in that
+// column. The width 0 means that nothing is wrapped.
 func Hanging(head string, column int, text string, width int) string {
 	if room := width - column; room > 0 {
 		text = strings.ReplaceAll(xansi.Wordwrap(text, room, ""), "\n", "\n"+strings.Repeat(" ", column))

@@ -21,8 +21,8 @@ type readLine struct {
 }
 
 // Read returns the next line of the input; false at the end of the input. If ctx ends first, Read
-// returns the cause, but the read continues in the background. The next call returns the line that
-// was read there.
+// returns the cause, but the read continues in the background. The next call of Read returns the
+// line from that read.
 func (r *LineReader) Read(ctx context.Context) (string, bool, error) {
 	if r.lines == nil {
 		r.lines = bufio.NewScanner(r.In)

@@ -94,7 +94,7 @@ func (p *page) section(kind string) {
 	p.current = kind
 }
 
-// block prepares the page for text of the block of the log whose seq is `seq`. If the text before
+// block prepares the page for text of the block of the log whose seq is `seq`. If the previous text
 // comes from another block, the new text begins a new line.
 func (p *page) block(seq int64) {
 	if p.seq != seq {

@@ -91,8 +91,8 @@ func TestThePastIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongMessagesOfTheUserAreFolded checks that a long message of the user is folded in a terminal if
-// the view's option says so.
+// TestLongMessagesOfTheUserAreFolded checks that a long message of the user is folded in a terminal
+// if the option FoldUserMessages of the view is set.
 func TestLongMessagesOfTheUserAreFolded(t *testing.T) {
 	for _, c := range []struct{ text, head, left string }{
 		{"one\ntwo\n", "one\ntwo\n", ""},

@@ -6,8 +6,8 @@ import (
 )
 
 // ProgressLine is a line on standard error that shows how far a command is. In a terminal each
-// update overwrites the line; in another output each update is a separate line, and there are fewer
-// updates.
+// update overwrites the line; in a file or a pipe each update is a separate line, and there are
+// fewer updates.
 type ProgressLine struct {
 	out  *Screen
 	over bool

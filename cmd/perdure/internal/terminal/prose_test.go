@@ -100,8 +100,8 @@ func TestProseDoesNotDependOnChunks(t *testing.T) {
 	}
 }
 
-// TestProseEndsWithItsSection checks that output of another section ends the open block and appears
-// below it.
+// TestProseEndsWithItsSection checks that output of another section ends the incomplete block and
+// appears below it.
 func TestProseEndsWithItsSection(t *testing.T) {
 	got := onScreen(proseOn(60, func(w *prose) {
 		w.write(1, "It looks as if the")

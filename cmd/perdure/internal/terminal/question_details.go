@@ -47,8 +47,8 @@ const (
 	detailPadding = "  "
 )
 
-// DetailsOf returns the details of a question in their form for a terminal of the width. Long details
-// are folded, and a line counts what is hidden.
+// DetailsOf returns the details of a question in their form for a terminal of the width. Long
+// details are folded, and a line says how much is hidden.
 func DetailsOf(q *perdure.Question, details []byte, width int) QuestionDetails {
 	if lines, ok := callLines(q.Subject, details); ok && q.Kind == perdure.QuestionApproval {
 		return QuestionDetails{lines: foldDetails(lines)}

@@ -18,8 +18,9 @@ import (
 )
 
 // Screen is an output of a command: standard output or standard error. All output goes through it.
-// Write makes control sequences visible, so that text from others cannot control the terminal. A
-// Screen is safe for concurrent use: log lines come from other goroutines than the command's own.
+// Write makes control sequences visible, so that text of models, tools and other people cannot
+// control the terminal. A Screen is safe for concurrent use: log lines come from other goroutines
+// than the command's own.
 type Screen struct {
 	w io.Writer
 
@@ -195,8 +196,8 @@ func (s *Screen) WriteAnswer(text string) error {
 	return err
 }
 
-// writeStyled writes text that the caller has styled. It writes color sequences and the sequences that
-// erase a line unchanged. Everything else becomes visible.
+// writeStyled writes text that the caller has styled. It writes color sequences and the sequences
+// that erase a line unchanged. It makes all other control characters visible.
 func (s *Screen) writeStyled(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 type Signals struct {
 	Newest  []*perdure.Signal
 	Earlier int // number of signals before the newest ones
-	// Local reports that the run is LOCAL, so that the server shows no values.
+	// Local reports that the run is LOCAL. The server then returns no values of signals.
 	Local bool
 	// Ended reports that the run has ended. It then takes no more signals.
 	Ended bool

@@ -26,8 +26,9 @@ func taskOf(r *perdure.Record) uuid.UUID {
 	return *r.TaskID
 }
 
-// closeBlock removes a closed block. The shown text of a superseded block cannot be erased. A line
-// marks it as void, once for all output of its task.
+// closeBlock forgets a closed block. If a part of the block was shown and the block is superseded,
+// closeBlock prints a line that says so, because shown text cannot be erased. It prints only one
+// such line for all blocks that a task has shown until then.
 func (v *TextView) closeBlock(r *perdure.Record) error {
 	_, d, err := v.open.Close(r)
 	if err != nil {

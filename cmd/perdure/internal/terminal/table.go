@@ -17,10 +17,11 @@ type Table struct {
 // Column is a column of a table.
 type Column struct {
 	Head string
-	// Omit is the order in which columns are omitted: the highest first, 0 never.
+	// Omit is the order in which columns are omitted, the highest number first. A column with 0 is
+	// never omitted.
 	Omit int
 	// Cut allows the texts of the column to be cut, with "…" at the end. Only the last column may
-	// have it.
+	// have Cut set.
 	Cut bool
 	// Least is the minimum width of a column that may be cut, as long as other columns can be omitted
 	// instead; 0 means minCutWidth.

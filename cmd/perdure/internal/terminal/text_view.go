@@ -18,7 +18,7 @@ type TextView struct {
 	// serverFlags are the flags with which the suggested commands reach the same server.
 	serverFlags string
 	p           *page
-	// prose formats the model's text in a terminal; nil elsewhere.
+	// prose formats the model's text in a terminal; nil if the output is not a terminal.
 	prose *prose
 	// ShowUserMessages shows the user's messages, as the command perdure tail does. perdure run and
 	// perdure resume show a message only if another client has sent it.
@@ -190,8 +190,8 @@ func (v *TextView) appendText(r *perdure.Record) {
 	v.p.write(StyleNone, text)
 }
 
-// data shows the beginning and the end of a tool call, and a failed compaction. It skips events that an
-// application has written.
+// data shows the beginning and the end of a tool call, and the failure of a compaction that a
+// person has requested. It skips all other events of type data.
 func (v *TextView) data(r *perdure.Record) {
 	switch d := fold.PayloadOf(r); {
 	case d.Type == fold.CallStart:

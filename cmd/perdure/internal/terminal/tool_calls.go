@@ -120,7 +120,8 @@ func (t *toolCallView) print(c *toolCall, text string) {
 	}
 }
 
-// resume begins the output of a call. If other output came before, resume names the call again.
+// resume begins the output of a call. If the screen last showed another call, resume prints the
+// title of this call again.
 func (t *toolCallView) resume(c *toolCall) {
 	t.header(c)
 	if t.last != c {
@@ -248,7 +249,8 @@ func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	return lines, ""
 }
 
-// verdict writes the last line of a call. It names the call if other output was written in between.
+// verdict writes the last line of a call. The line names the call if the screen last showed another
+// call.
 func (t *toolCallView) verdict(c *toolCall, s Style, mark, why string) {
 	t.p.section(toolSection)
 	var parts []string

@@ -41,11 +41,11 @@ type Result struct {
 	Command string `json:"-"`
 	// Watchable reports that the run continues without the user, while a server is up.
 	Watchable bool `json:"-"`
-	// Next has the lines that say how to continue; nil leaves that to the view.
+	// Next has the lines that say how to continue. If it is nil, the view chooses the lines.
 	Next []string `json:"-"`
 	// Repeat is the command that starts a run with the same input; "" if it is not known.
 	Repeat string `json:"-"`
-	// Local reports that the run is LOCAL, so that its output may be on its worker.
+	// Local reports that the run is LOCAL. Its output may then be on its worker alone.
 	Local bool `json:"-"`
 	// Output is the output of an agent other than the react agent.
 	Output    json.RawMessage          `json:"output,omitempty"`

@@ -1,4 +1,4 @@
-// Package connectiontest has a server whose answers a test chooses, for the commands of runs.
+// Package connectiontest has a server whose responses a test defines, for tests of commands.
 package connectiontest
 
 import (
