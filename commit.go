@@ -26,7 +26,7 @@ type Commit struct {
 	// Decisions name the questions whose decisions the worker of a LOCAL execution has stored. The
 	// server then keeps only the hashes of these decisions.
 	Decisions []StoredDecision
-	// Blocks are the final lengths of the blocks that close with the commit.
+	// Blocks are the final lengths of the blocks that the commit closes.
 	Blocks  []BlockEnd
 	Outcome Outcome
 	// Offer offers free task slots of this worker for the tasks that the commit schedules.
@@ -36,8 +36,8 @@ type Commit struct {
 	// that is entered again reads this record.
 	WaitChoices []WaitChoice
 	// Retained is set if the commit suspends the execution and the worker parks the goroutine. It
-	// describes the data that the worker keeps, so that the next claim holds only newer data. That
-	// worker then has the first claim on the execution.
+	// describes the data that the worker keeps in memory, so that this worker's next claim contains
+	// only newer data. The server reserves the execution for this worker for a short time.
 	Retained *RetainedState
 }
 
@@ -169,8 +169,8 @@ type TaskFinish struct {
 	Blocks   []BlockEnd
 	Events   []NewEvent
 	// Parked reports whether this worker has parked the goroutine of the execution and has a free
-	// slot for the execution. If the end of the task meets the execution's wait, the reply then holds
-	// the claim of the execution.
+	// slot for the execution. If Parked is true and the end of the task meets the execution's wait,
+	// the reply contains a claim of the execution.
 	Parked   bool
 	Embedded bool
 	// Retained describes the data that the worker still has for the parked goroutine. If it is nil, the

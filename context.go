@@ -98,9 +98,9 @@ func unchanged(entries []Entry) []ContextEntry {
 	return out
 }
 
-// pin divides the entries that a compaction covers into those that the model still sees and the ranges
-// that it does not see. It still sees those with the given ids that are messages of the user or of the
-// system.
+// pin divides the entries that a compaction covers into those that the model still sees and the
+// ranges that it does not see. The model still sees the entries with the given ids that are
+// messages of the user or of the system.
 func pin(covered []Entry, ids []uuid.UUID, compaction uuid.UUID) (pinned []ContextEntry, out []LeftOut) {
 	open := false
 	for _, e := range covered {
@@ -177,8 +177,8 @@ func textBytes(parts []Part) int {
 	return n
 }
 
-// cutTexts replaces all text parts by one text part with the head and the tail of their text. It keeps
-// other parts.
+// cutTexts replaces all text parts by one text part with the head and the tail of their text. Parts
+// of other types stay unchanged.
 func cutTexts(parts []Part, limit int) []Part {
 	var whole strings.Builder
 	for _, p := range parts {

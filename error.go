@@ -27,8 +27,8 @@ const (
 	RateLimited          Code = "rate_limited"
 	Unavailable          Code = "unavailable"
 	Internal             Code = "internal"
-	// Unsupported is the code for something that only a newer version of the program knows, such as a
-	// new kind of wait.
+	// Unsupported is the code for something that only a newer version of the program supports, such
+	// as a new kind of wait.
 	Unsupported Code = "unsupported"
 	// QuestionKeyReused is the code of an error: the agent's function has already asked a question
 	// with this key since it was entered.

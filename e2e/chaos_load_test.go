@@ -103,7 +103,7 @@ func (l *load) again(what string, do func(context.Context) error) bool {
 	}
 }
 
-// passes reports whether another attempt may succeed after this error.
+// passes reports whether another attempt may succeed after the error.
 func passes(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || notYet(err)
 }

@@ -32,7 +32,8 @@ func compactionOver(t *testing.T, w wire) {
 		return fixture{Response: turn{Thinking: "I know.", Text: words, Usage: tokens(in, 10)}, ChunkSize: 12}
 	}
 	// Anthropic's API receives adjacent messages of the user as one message, so one message may
-	// contain several questions. The fixture for the newest question therefore comes first.
+	// contain several questions. The fixture for the newest question therefore comes first, because
+	// aimock returns the first fixture that matches.
 	later := []fixture{answer("Answer three.", 3000), answer("Answer two.", 3000), answer("Answer one.", 7000)}
 	for i := range later {
 		later[i].Match.UserMessage = fmt.Sprint("Question ", 3-i)

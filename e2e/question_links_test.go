@@ -19,7 +19,7 @@ import (
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
 
-// votes returns the number of votes on a question in the log of the run.
+// votes returns how many votes on a question the log of the run contains.
 func (s *deployment) votes(id, question uuid.UUID) (n int) {
 	s.t.Helper()
 	for _, e := range s.events(id) {

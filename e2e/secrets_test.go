@@ -248,7 +248,8 @@ func (v *secretsDeployment) strangers() {
 	v.as(client, "POST", list, `{"userPrompt":"go","models":[{"provider":"openai","modelId":"m","baseUrl":"https://me:`+wrong+`@x/v1"}]}`)
 }
 
-// everything reads all data over the API that no other step has read, and the metrics and profiles.
+// everything reads, over the API, all data that the other steps of the test have not read. It also
+// reads the metrics and profiles.
 func (v *secretsDeployment) everything() {
 	v.Helper()
 	for _, path := range []string{"/api/orgs/default/keys", "/api/orgs/default/audit", "/api/orgs/default/agent-definitions", "/api/orgs/default/agent-executions", "/openapi.json", "/readyz"} {

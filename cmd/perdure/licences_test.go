@@ -32,7 +32,7 @@ var told = []struct {
 	{regexp.MustCompile(`This is free and unencumbered software`), "Unlicense"},
 }
 
-// licenceOf returns the licence whose text this is; "" if the text is unknown.
+// licenceOf returns the licence that the text contains; "" if the text contains no known licence.
 func licenceOf(text string) string {
 	for _, t := range told {
 		if t.phrase.MatchString(text) {
