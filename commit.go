@@ -37,7 +37,8 @@ type Commit struct {
 	WaitChoices []WaitChoice
 	// Retained is set if the commit suspends the execution and the worker parks the goroutine. It
 	// describes the data that the worker keeps in memory, so that this worker's next claim contains
-	// only newer data. The server reserves the execution for this worker for a short time.
+	// only newer data. When the execution becomes PENDING, the server reserves it for this worker
+	// for a short time.
 	Retained *RetainedState
 }
 

@@ -55,8 +55,8 @@ type Execution struct {
 	// It is nil for the token of the data directory, and for the server process itself.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
 	// Askers are the API keys that sent the signals which the current response has taken. In the
-	// list, uuid.Nil stands for the token of the data directory. Askers is nil if the response began
-	// at an earlier version, which did not record them.
+	// list, uuid.Nil stands for the token of the data directory. Askers is nil if an earlier
+	// version of Perdure, which did not record the keys, began the response.
 	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Leaf is the entry that becomes the parent of the next entry.
 	Leaf *uuid.UUID `json:"-"`

@@ -198,9 +198,9 @@ func (s *scaleRun) idleReaders() (int, error) {
 	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
 }
 
-// measure waits until the time at which the chunks end, and stores the CPU times since its call in r:
-// those of server, worker and the writing of chunks. The last one comes from a CPU profile of the
-// server.
+// measure waits until the time at which the chunks end. It stores in r the CPU times of the server,
+// the worker and the writing of chunks since measure was called. The CPU time of the writing comes
+// from a CPU profile of the server.
 func (s *scaleRun) measure(ctx context.Context, until time.Time, r *scaleResult) error {
 	folder := s.keep
 	if folder == "" {

@@ -46,7 +46,7 @@ func (b *bench) waitingFor(signals ...string) uuid.UUID {
 }
 
 // TestBulkCancel checks that a bulk action cancels exactly the executions that match its filter at
-// two times: when the action is created, and when it handles them.
+// two times: when the action is created, and when the action handles the execution.
 func TestBulkCancel(t *testing.T) {
 	b := newBench(t)
 	waits, runs, ended := b.waitingFor("go"), b.started(), b.started()

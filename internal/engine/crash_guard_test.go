@@ -34,7 +34,7 @@ func (h *holder) checkpoints() {
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 }
 
-// sleeps suspends for a millisecond and claims the execution again.
+// sleeps suspends the execution for a millisecond, and claims it again.
 func (h *holder) sleeps() *holder {
 	h.Helper()
 	h.suspend(perdure.WaitUntil(h.s.Now().Add(time.Millisecond)))

@@ -154,8 +154,8 @@ func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID
 	return e.uploads.Put(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
 
-// do runs a command. Once the command is durable, do sends its hints. The result has one Decision
-// for each execution that the command has changed.
+// do runs a command. Once the command is durable, do sends the hints of the command. The result has
+// one Decision for each execution that the command has changed.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*rules.Decision, error) {
 	all, err := e.write(ctx, c)
 	e.tell(all)
