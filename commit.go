@@ -16,7 +16,7 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
-	// StopTask lists those ids of CancelTask whose streamed text remains in the log.
+	// StopTask lists those ids in CancelTask whose tasks keep their streamed text in the log.
 	StopTask []uuid.UUID
 	// Questions are the questions to ask. A question whose key is already stored is not asked again.
 	// Withdraw contains ids of questions that need no answer any more. Each of them that is still

@@ -137,8 +137,8 @@ type KindSpec struct {
 	// Providers are the model providers that the kind can call. The react agent sets them. The list is
 	// nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty"`
-	// Endpoints are the model endpoints that the worker's operator allows; empty if they are not
-	// known.
+	// Endpoints are the model endpoints that the worker's operator allows; empty if the worker does
+	// not report them.
 	Endpoints []ModelEndpoint `json:"endpoints,omitempty"`
 	// Signals are the signals that an agent takes. Each name occurs once.
 	Signals []SignalSpec `json:"signals,omitempty"`
@@ -194,8 +194,9 @@ type Poll struct {
 	Kinds    []string
 	Slots    int
 	Wait     time.Duration // how long to wait for work; 0 returns at once
-	// Local reports whether the worker has its own store under a stable id. Such a worker may claim
-	// new LOCAL executions, and those whose content its store holds.
+	// Local reports whether the worker has a store of its own, and an id that stays the same after
+	// a restart. Such a worker may claim new LOCAL executions, and those whose content its store
+	// holds.
 	Local    bool
 	Embedded bool
 	// Ended requests that claims contain AgentClaim.Ended.

@@ -39,7 +39,8 @@ type loadRun struct {
 	readers []*follower
 }
 
-// senders is the number of clients per run; messagesOfEach is the number of messages of each.
+// senders is the number of clients per run; messagesOfEach is the number of messages that each
+// client sends.
 const (
 	senders        = 2
 	messagesOfEach = 2

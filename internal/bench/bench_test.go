@@ -54,7 +54,8 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	}
 }
 
-// cancelOnOutput cancels a run when a workload begins.
+// cancelOnOutput is a writer that calls end when a line begins with name. A test uses it for
+// progress messages, to cancel a run at the beginning of the workload with this name.
 type cancelOnOutput struct {
 	name string
 	end  context.CancelFunc

@@ -42,9 +42,10 @@ type Config struct {
 	// true, it has passed the text to the readers in this process, which then get no hint. The field
 	// must be set before the engine is used.
 	Grown func(Growth) bool
-	// Observer is notified of changes of executions and tasks; it may be nil.
+	// Observer is notified of the claims, lost leases, ends and refusals that metrics count; it may
+	// be nil.
 	Observer Observer
-	// Runs is notified of changes of single executions; it may be nil.
+	// Runs is notified when an execution starts, waits or ends; it may be nil.
 	Runs RunObserver
 	// Plain turns off optimizations: a commit reads each uploaded content to which it refers, even if
 	// the content was checked during the upload.

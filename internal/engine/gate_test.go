@@ -166,8 +166,8 @@ func TestAStartTightensItsDefinition(t *testing.T) {
 	}
 }
 
-// TestEditsFitTheToolWithoutAPolicy checks a question for an approval in an execution without
-// policies, asked by the agent's own code. Changed details must fit the schema of the tool that the
+// TestEditsFitTheToolWithoutAPolicy checks a question for an approval that the agent's own code
+// asks in an execution without policies. Changed details must fit the schema of the tool that the
 // question's subject names.
 func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 	b := newBench(t)

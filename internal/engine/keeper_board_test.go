@@ -38,7 +38,7 @@ func TestDiscardsOfNobody(t *testing.T) {
 }
 
 // keptGoroutine returns an execution that is PENDING after a suspend and a signal. The worker with
-// the id keeper has parked its goroutine.
+// the id `keeper` has parked the execution's goroutine.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()

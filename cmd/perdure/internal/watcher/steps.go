@@ -30,8 +30,8 @@ func newStepFeed(conn *connection.Conn, x *perdure.Execution) *stepFeed {
 	return &stepFeed{conn: conn, id: x.ID, more: true, seq: x.MaxSeq}
 }
 
-// before returns the oldest step that it has not returned yet, if that step was recorded before an
-// event; otherwise nil. The parameters are the seq and the time of the event.
+// before returns the next step to show, if that step was recorded before an event; otherwise nil.
+// The parameters are the seq and the time of the event.
 func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*perdure.Task, error) {
 	if seq > f.seq && !f.more {
 		x, err := f.conn.Get(ctx, f.id)
