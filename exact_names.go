@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// DecodeExactly decodes JSON into *v. It refuses a member whose name is not exactly the JSON name of
-// a field of the type. (encoding/json accepts a name in any case.) The error is invalid_argument and
-// names the member's path, which begins with root.
+// DecodeExactly decodes JSON into *v. It refuses a member whose name is not exactly the JSON name
+// of a field of the type of *v. (encoding/json accepts a name in any case.) The error is
+// invalid_argument and names the member's path, which begins with root.
 func DecodeExactly(root string, raw []byte, v any) error {
 	if err := CheckDocumentBytes(root, raw, DocumentRules{}); err != nil {
 		return err

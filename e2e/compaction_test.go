@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestACompactionOverTheWire checks that a conversation is compacted over the API of each provider. The
-// answer to the second question fills the model's window, whose size the test sets. A question that arrives
-// while the summary is written is answered too. aimock accepts each request, and no request has a question
-// twice.
+// TestACompactionOverTheWire checks a compaction of a conversation over the API of each provider.
+// The answer to the second question fills the model's window, whose size the test sets. A question
+// that arrives while the summary is written also gets an answer. aimock accepts each request, and
+// no request has a question twice.
 func TestACompactionOverTheWire(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.model.Provider, func(t *testing.T) { compactionOver(t, w) })

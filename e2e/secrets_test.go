@@ -310,7 +310,7 @@ func (v *secretsDeployment) belong() {
 }
 
 // TestRefusalsHoldNoSecret checks that errors about wrong or unreachable values of a command do not
-// contain the secrets in them, at any log level.
+// contain the secrets in these values, at any log level.
 func TestRefusalsHoldNoSecret(t *testing.T) {
 	v := newCanaries(t)
 	cert, key, _ := v.certificate(t.TempDir())

@@ -88,8 +88,8 @@ func newAnswerDeployment(t *testing.T) *answerDeployment {
 }
 
 // round kills the worker while its disk has complete answers that the server has not acknowledged,
-// and checks that the runs end without another model call. The parameter outage keeps the server from
-// acknowledging; the function that it returns ends the outage.
+// and checks that the runs end without another model call. The function `outage` keeps the server
+// from acknowledging answers, and returns a function that ends the outage.
 func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)
@@ -104,9 +104,9 @@ func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	eventually(a.t, "the disk is free of acknowledged answers", func() bool { return a.kept() == 0 })
 }
 
-// race kills the worker as soon as a model's answer is on its disk. At that moment the server may or may
-// not have received the answer. If the worker dies before it reads the acknowledgement, the answer stays on
-// the disk until it expires.
+// race kills the worker as soon as a model's answer is on the worker's disk. At that moment the
+// server may or may not have received the answer. If the worker dies before it reads the
+// acknowledgement, the answer stays on the disk until it expires.
 func (a *answerDeployment) race(random *rand.Rand) {
 	a.t.Helper()
 	before := a.kept()

@@ -16,8 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/garbage"
 )
 
-// child is a process of this program in another role. It reads requests, each a line of JSON, and
-// answers each with a line of JSON. It ends at the end of its input.
+// child is a process that runs this program in one of the roles in the map `roles`. It reads
+// requests, each a line of JSON, and answers each with a line of JSON. It ends at the end of its
+// input.
 type child struct {
 	role string
 	cmd  *exec.Cmd

@@ -1,6 +1,6 @@
 // Package engine implements the commands on executions, with one file for each verb: start, claim,
 // commit, finish, signal, cancel, renew, release. It checks a request, reads the stored data that
-// the command needs, and runs a function of package rules in the store's committer, which
+// the command needs, and runs a function of package rules in the store's committer. That function
 // determines what the transaction changes. It sends hints only after the commit. It also has the
 // sweeps, which apply the effects of time. The packages below it have the other commands, and the
 // state in the memory of one server, such as open polls. docs/architecture.md describes the data

@@ -41,7 +41,7 @@ func (b *bench) guarded() *holder {
 }
 
 // callOf returns a task with the given key that calls the tool bash. The parameter c says what
-// permits it.
+// permits the call.
 func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.NewTask {
 	t := perdure.NewTask{
 		Kind: "bash", Input: perdure.Inline([]byte(arguments)), InputHash: sha256.Sum256([]byte(arguments)), Clearance: c,

@@ -203,7 +203,7 @@ func (g *gated) Together(ctx context.Context, read func(store.ClaimReader) error
 }
 
 // TestPollThatEndsTakesAlongWhatIsHandedOver cancels a poll while a command claims an execution for
-// it. It checks that the poll waits for the claim and returns it.
+// this poll. It checks that the poll waits for the claim and returns it.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {

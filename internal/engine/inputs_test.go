@@ -25,8 +25,8 @@ func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	return e.ID
 }
 
-// TestEveryInputHasAResponse checks that a start and a message each get a response, which can be read
-// by the response's id. A repeated message has the same response.
+// TestEveryInputHasAResponse checks that a start and a message each get a response, and that the
+// response can be read by its id. A repeated message has the same response.
 func TestEveryInputHasAResponse(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &rules.ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})

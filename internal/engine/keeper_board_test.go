@@ -110,8 +110,8 @@ func TestFirstClaimEnds(t *testing.T) {
 	}
 }
 
-// TestDiscardIsTheKeepersOwn checks that only the worker that keeps a goroutine can discard it. The
-// report of any other worker has no effect.
+// TestDiscardIsTheKeepersOwn checks that the report of a discarded goroutine has an effect only if
+// it comes from the worker that keeps the goroutine.
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()

@@ -121,8 +121,8 @@ func (b *Keepers) drop(execution uuid.UUID) {
 }
 
 // Claimed removes what is recorded about an execution, because a poll of the worker has claimed it.
-// If this worker keeps the execution's goroutine and its state is completely known, Claimed returns
-// that state; otherwise nil.
+// If this worker keeps the execution's goroutine and the state of the goroutine is completely
+// known, Claimed returns that state; otherwise nil.
 func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.RetainedState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
