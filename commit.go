@@ -61,7 +61,7 @@ type NewEntry struct {
 	Covers *CompactionRange
 }
 
-// NewTask is a task to schedule. Its id is derived from the key.
+// NewTask is a task to schedule. The id of the task is derived from the task key.
 type NewTask struct {
 	Kind      string
 	Input     Payload
@@ -138,7 +138,7 @@ type CommitReply struct {
 	// Suspended). It has the pending signals that the wait or Outcome.Unless names, oldest first: at
 	// most 200, and about 1 MiB.
 	Signals []Signal
-	// Tasks are those tasks named by the commit or its wait that had ended before the commit.
+	// Tasks are the tasks that the commit or its wait names and that had ended before the commit.
 	Tasks []*Task
 	// Questions are the questions that the commit asks, withdraws or waits for, with kind, subject,
 	// status and answer only. The reply holds up to 1 MiB of answers. An answer beyond this size is

@@ -54,7 +54,7 @@ type Dispatch interface {
 	// Entries returns the entries of a path, in order. The path begins after the entry q.After, or at
 	// the root if q.After is nil, and ends at the leaf. Errors: not_found.
 	Entries(ctx context.Context, q EntryQuery) iter.Seq2[Entry, error]
-	// Execution returns an execution that the worker runs, or one whose task it runs.
+	// Execution returns an execution that the worker runs, or one whose task the worker runs.
 	Execution(ctx context.Context, id uuid.UUID) (*Execution, error)
 	// Tasks returns tasks of an execution with their results, in the order of ids. It returns nil in
 	// place of a task that does not exist.
@@ -146,7 +146,7 @@ type KindSpec struct {
 
 // SignalSpec describes a signal that an agent takes.
 type SignalSpec struct {
-	// Name is the name of the signal, or a pattern (CheckPattern).
+	// Name is the name of the signal, or a pattern for names (see CheckPattern).
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	// Schema is the JSON Schema of the signal's value; nil accepts every value.

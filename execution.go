@@ -60,7 +60,7 @@ type Execution struct {
 	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Leaf is the entry that becomes the parent of the next entry.
 	Leaf *uuid.UUID `json:"-"`
-	// ResponseID is the id of the current response, or of the last one.
+	// ResponseID is the id of the current response, or of the last one if no response is running.
 	ResponseID string `json:"-"`
 
 	// Fence, ClaimID and LeaseUntil describe the lease of the worker that holds the execution.

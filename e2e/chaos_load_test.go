@@ -121,7 +121,8 @@ func (l *load) rest(d time.Duration) bool {
 	}
 }
 
-// live plays the run r to its end: it starts the run and its readers, and sends its messages.
+// live plays the run r to its end: it starts the run and the readers of its log, and sends messages
+// to the run.
 func (l *load) live(r *loadRun, random *rand.Rand) {
 	if !l.rest(time.Duration(random.Int64N(int64(l.size.rampUp)))) || !l.begin(r) {
 		return
@@ -193,7 +194,7 @@ func (l *load) send(r *loadRun, sender int, random *rand.Rand) {
 	}
 }
 
-// answered waits until the run has answered everything and waits for input.
+// answered waits until the run has answered all messages and waits for input.
 func (l *load) answered(r *loadRun) bool {
 	return l.untilIs(r, "all answers", func(x *perdure.Execution) bool {
 		if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" {

@@ -68,7 +68,7 @@ func TestLicencesAreAllowed(t *testing.T) {
 	}
 }
 
-// licenceIn returns the licence of a module by the files in its folder.
+// licenceIn finds the licence of a module in the files of its folder.
 func licenceIn(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)

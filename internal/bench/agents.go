@@ -112,7 +112,7 @@ type signalValue struct {
 	At int64 `json:"at"` // in nanoseconds since 1970
 }
 
-// signalsInput requests to wait for a number of signals.
+// signalsInput asks the agent to wait for N signals.
 type signalsInput struct {
 	N int `json:"n"`
 }

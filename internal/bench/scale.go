@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// scaleRun is the experiment with many readers.
+// scaleRun is one run of the experiment Scale.
 type scaleRun struct {
 	load
 	idle   int

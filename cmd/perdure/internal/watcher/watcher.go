@@ -48,7 +48,8 @@ type Watcher struct {
 // Session is a chat with an input line. If a watcher has a Session, the Session reads what the user
 // types, and the watcher does not.
 type Session interface {
-	// SetAside returns an error if the user has chosen another question, which must be asked first.
+	// SetAside returns an error if the user has chosen a question. That question must be asked
+	// first.
 	SetAside() error
 	// ReadAnswer reads a line of the answer to a question. The result ok is false at the end of the
 	// input. The parameter leavable says whether the user may leave the question open.
