@@ -152,7 +152,7 @@ type CommitReply struct {
 	// Adopted maps the id of an appended entry to the id of the stored entry, if an entry with the
 	// same key was already stored.
 	Adopted map[uuid.UUID]uuid.UUID
-	// At is the store's time of the commit. The entries have it as their creation time.
+	// At is the store's time of the commit. The entries of the commit have this creation time.
 	At Time
 	// Wait is set if the outcome is OutcomeSuspend and its wait was already met. It is a copy of that
 	// wait, in which Met is set on each node that is met.

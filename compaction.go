@@ -42,7 +42,7 @@ const (
 	// CompactionManual is a compaction that a client asked for.
 	CompactionManual CompactionReason = "manual"
 	// CompactionInput is a compaction that a client sent with its input. Its summary replaces a
-	// conversation that the client had compacted before.
+	// conversation that the client had compacted before it sent the input.
 	CompactionInput CompactionReason = "input"
 )
 
@@ -124,9 +124,9 @@ func (e NewEntry) Range() (CompactionRange, error) {
 
 // CompactionConfig says when a conversation is compacted.
 type CompactionConfig struct {
-	// At is a fraction of the model's context window minus the model's maximum output. The
-	// conversation is compacted when its context fills this fraction. At is from MinCompactionAt to
-	// MaxCompactionAt; default DefaultCompactionAt.
+	// At is the fraction of the usable window that a conversation may fill before it is compacted.
+	// The usable window is the model's context window minus the model's maximum output. At is from
+	// MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
 	At *float64 `json:"at,omitempty"`
 	// Off turns off automatic compaction. A client can still ask for a compaction.
 	Off *bool `json:"off,omitempty"`

@@ -83,7 +83,8 @@ type Execution struct {
 	WakeReason WakeReason `json:"-"`
 	// Crashes, Panics and Unfit are scores: for lost leases, for panics, and for workers that
 	// cannot run the execution. A claim that ends in one of these ways adds 2 to its score. A claim
-	// that ends normally subtracts 1 from each score. At a limit, the execution fails.
+	// that ends normally subtracts 1 from each score. When a score reaches its limit, the execution
+	// fails.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
 	Unfit   int `json:"-"`

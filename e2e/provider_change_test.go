@@ -19,8 +19,8 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// station is a provider that answers one part of a conversation. It has the wire format and the
-// path of the provider's API.
+// station is a provider that answers one part of a conversation, with the wire format and the path
+// of the provider's API.
 type station struct {
 	model llm.Model
 	wire  llmtest.Wire

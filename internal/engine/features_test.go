@@ -22,7 +22,7 @@ func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 }
 
 // compacted creates an execution with a compaction that keeps the newest of three entries, and
-// claims it. It returns the entries.
+// claims the execution. It returns the entries.
 func (b *bench) compacted() (*holder, []perdure.NewEntry) {
 	b.Helper()
 	h := b.started()
