@@ -35,8 +35,9 @@ type Dispatch interface {
 	// the caller then calls WatchLeases again. Errors: unavailable; internal from an older server,
 	// which has no such method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
-	// Release returns claims. The claimed executions and tasks become PENDING at once. A released
-	// attempt whose code had not started is not counted.
+	// Release returns claims. The claimed executions become PENDING at once. A released attempt
+	// whose code had started counts as lost. The task of any other released attempt becomes PENDING
+	// at once, and the retry policy does not count that attempt.
 	Release(ctx context.Context, r Release) error
 
 	// Commit stores changes of an execution in one atomic write. A repeated commit with the same

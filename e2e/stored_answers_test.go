@@ -23,8 +23,9 @@ const answersKilled = 10
 // together is the number of complete model answers, not yet acknowledged, at each kill.
 const together = 5
 
-// TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer and before the
-// server's acknowledgement. It checks that the model call is not repeated, and that the run completes.
+// TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer has
+// arrived, and before the server acknowledges the answer. It checks that the model call is not
+// repeated, and that the run completes.
 func TestAnswersOutliveTheirWorker(t *testing.T) {
 	total := answersKilled
 	if text := os.Getenv("PERDURE_ANSWER_KILLS"); text != "" {

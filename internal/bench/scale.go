@@ -246,7 +246,7 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 }
 
 // hear waits until the streaming executions have completed. If readers are connected (the parameter
-// `with`), hear compares the text that they received with the text that the worker sent.
+// `with`), hear compares the text that the readers received with the text that the worker sent.
 func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, r *scaleResult) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err

@@ -214,8 +214,9 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
-// TestBulkActionSurvivesKills checks a bulk action in which one write fails, loses its reply or
-// happens twice. Another server continues the action, and each execution is handled exactly once.
+// TestBulkActionSurvivesKills checks a bulk action in which one write fails, its reply is lost, or
+// the write is executed twice. Another server continues the action, and each execution is handled
+// exactly once.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {
