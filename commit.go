@@ -16,7 +16,7 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
-	// StopTask lists those ids of CancelTask whose streamed text remains in the log.
+	// StopTask lists those ids in CancelTask whose tasks keep their streamed text in the log.
 	StopTask []uuid.UUID
 	// Questions are the questions to ask. A question whose key is already stored is not asked again.
 	// Withdraw contains ids of questions that need no answer any more. Each of them that is still
@@ -26,7 +26,7 @@ type Commit struct {
 	// Decisions name the questions whose decisions the worker of a LOCAL execution has stored. The
 	// server then keeps only the hashes of these decisions.
 	Decisions []StoredDecision
-	// Blocks are the final lengths of the blocks that close with the commit.
+	// Blocks are the final lengths of the blocks that the commit closes.
 	Blocks  []BlockEnd
 	Outcome Outcome
 	// Offer offers free task slots of this worker for the tasks that the commit schedules.
@@ -36,8 +36,9 @@ type Commit struct {
 	// that is entered again reads this record.
 	WaitChoices []WaitChoice
 	// Retained is set if the commit suspends the execution and the worker parks the goroutine. It
-	// describes the data that the worker keeps, so that the next claim holds only newer data. That
-	// worker then has the first claim on the execution.
+	// describes the data that the worker keeps in memory, so that this worker's next claim contains
+	// only newer data. When the execution becomes PENDING, the server reserves it for this worker
+	// for a short time.
 	Retained *RetainedState
 }
 
@@ -60,7 +61,7 @@ type NewEntry struct {
 	Covers *CompactionRange
 }
 
-// NewTask is a task to schedule. Its id is derived from the key.
+// NewTask is a task to schedule. The id of the task is derived from the task key.
 type NewTask struct {
 	Kind      string
 	Input     Payload
@@ -137,7 +138,7 @@ type CommitReply struct {
 	// Suspended). It has the pending signals that the wait or Outcome.Unless names, oldest first: at
 	// most 200, and about 1 MiB.
 	Signals []Signal
-	// Tasks are those tasks named by the commit or its wait that had ended before the commit.
+	// Tasks are the tasks that the commit or its wait names and that had ended before the commit.
 	Tasks []*Task
 	// Questions are the questions that the commit asks, withdraws or waits for, with kind, subject,
 	// status and answer only. The reply holds up to 1 MiB of answers. An answer beyond this size is
@@ -151,7 +152,7 @@ type CommitReply struct {
 	// Adopted maps the id of an appended entry to the id of the stored entry, if an entry with the
 	// same key was already stored.
 	Adopted map[uuid.UUID]uuid.UUID
-	// At is the store's time of the commit. The entries have it as their creation time.
+	// At is the store's time of the commit. The entries of the commit have this creation time.
 	At Time
 	// Wait is set if the outcome is OutcomeSuspend and its wait was already met. It is a copy of that
 	// wait, in which Met is set on each node that is met.
@@ -169,8 +170,8 @@ type TaskFinish struct {
 	Blocks   []BlockEnd
 	Events   []NewEvent
 	// Parked reports whether this worker has parked the goroutine of the execution and has a free
-	// slot for the execution. If the end of the task meets the execution's wait, the reply then holds
-	// the claim of the execution.
+	// slot for the execution. If Parked is true and the end of the task meets the execution's wait,
+	// the reply contains a claim of the execution.
 	Parked   bool
 	Embedded bool
 	// Retained describes the data that the worker still has for the parked goroutine. If it is nil, the

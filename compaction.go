@@ -42,7 +42,7 @@ const (
 	// CompactionManual is a compaction that a client asked for.
 	CompactionManual CompactionReason = "manual"
 	// CompactionInput is a compaction that a client sent with its input. Its summary replaces a
-	// conversation that the client had compacted before.
+	// conversation that the client had compacted before it sent the input.
 	CompactionInput CompactionReason = "input"
 )
 
@@ -60,9 +60,9 @@ type CompactionRecord struct {
 	// Pinned are covered entries that the model still sees, before the summary. They are messages of
 	// the user or of the system.
 	Pinned []uuid.UUID `json:"pinned"`
-	// ResultBytes is the maximum number of bytes of each tool result's text, and of each tool call's
-	// arguments, in the entries before the compaction. If they are longer, the model sees their head
-	// and tail. 0 means no limit.
+	// ResultBytes is the maximum number of bytes of each tool result's text, and of each tool
+	// call's arguments, in the entries before the compaction. The model sees only the head and the
+	// tail of a longer text. 0 means no limit.
 	ResultBytes int              `json:"resultBytes,omitempty"`
 	Reason      CompactionReason `json:"reason"`
 	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter
@@ -124,9 +124,9 @@ func (e NewEntry) Range() (CompactionRange, error) {
 
 // CompactionConfig says when a conversation is compacted.
 type CompactionConfig struct {
-	// At determines when the conversation is compacted: when it fills this fraction of the model's
-	// window minus its maximum output. It is from MinCompactionAt to MaxCompactionAt; default
-	// DefaultCompactionAt.
+	// At is the fraction of the usable window that a conversation may fill before it is compacted.
+	// The usable window is the model's context window minus the model's maximum output. At is from
+	// MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
 	At *float64 `json:"at,omitempty"`
 	// Off turns off automatic compaction. A client can still ask for a compaction.
 	Off *bool `json:"off,omitempty"`

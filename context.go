@@ -25,8 +25,9 @@ type ContextEntry struct {
 	// entry. A provider accepts the thinking in a message only if the messages before it have not
 	// changed, so the message is sent without its thinking.
 	Rewritten bool
-	// ResultBytes limits the texts of the entry's tool results, and the arguments of its tool calls, in
-	// bytes. The model sees the head and the tail of longer ones. 0 means no limit.
+	// ResultBytes limits the texts of the entry's tool results, and the arguments of its tool
+	// calls, in bytes. The model sees only the head and the tail of longer texts and arguments. 0
+	// means no limit.
 	ResultBytes int
 }
 
@@ -81,8 +82,8 @@ func ContextOf(path []Entry) (Context, error) {
 	return Context{Entries: append(entries, unchanged(path[at+1:])...), Compaction: &newest, LeftOut: leftOut}, nil
 }
 
-// keepIndex returns the index of the entry c.KeepFrom in path. It returns len(path) if c keeps no
-// entry, or -1 if the entry is not on the path.
+// keepIndex returns the index of the entry c.KeepFrom in path. It returns len(path) if c.KeepFrom
+// is nil, or -1 if the entry is not on the path.
 func keepIndex(path []Entry, c CompactionRecord) int {
 	if c.KeepFrom == nil {
 		return len(path)
@@ -98,9 +99,9 @@ func unchanged(entries []Entry) []ContextEntry {
 	return out
 }
 
-// pin divides the entries that a compaction covers into those that the model still sees and the ranges
-// that it does not see. It still sees those with the given ids that are messages of the user or of the
-// system.
+// pin divides the entries that a compaction covers into those that the model still sees and the
+// ranges that it does not see. The model still sees the entries with the given ids that are
+// messages of the user or of the system.
 func pin(covered []Entry, ids []uuid.UUID, compaction uuid.UUID) (pinned []ContextEntry, out []LeftOut) {
 	open := false
 	for _, e := range covered {
@@ -177,8 +178,8 @@ func textBytes(parts []Part) int {
 	return n
 }
 
-// cutTexts replaces all text parts by one text part with the head and the tail of their text. It keeps
-// other parts.
+// cutTexts replaces all text parts by one text part with the head and the tail of their text. Parts
+// of other types stay unchanged.
 func cutTexts(parts []Part, limit int) []Part {
 	var whole strings.Builder
 	for _, p := range parts {

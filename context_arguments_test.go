@@ -43,9 +43,9 @@ func nestedValue(text string) *rapid.Generator[any] {
 
 func toAny[V any](v V) any { return v }
 
-// TestCutArgumentsProperties checks that shortened arguments are a JSON object within the limit, with
-// the beginning and the end of the text. Equal arguments have equal results, a second call changes
-// nothing, and arguments within the limit are unchanged.
+// TestCutArgumentsProperties checks that shortened arguments are a JSON object within the limit,
+// with the beginning and the end of the text. Equal arguments have equal results, a second call
+// with shortened arguments changes nothing, and arguments within the limit are unchanged.
 func TestCutArgumentsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := argumentText(t)

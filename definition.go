@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ModelConfig names a model. BaseURL and APIKeyEnv are used only if the worker's operator allows this
-// pair.
+// ModelConfig names a model. A worker uses BaseURL and APIKeyEnv only if the worker's operator
+// allows this pair.
 type ModelConfig struct {
 	Provider  string `json:"provider"`
 	ModelID   string `json:"modelId"`

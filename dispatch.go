@@ -28,14 +28,16 @@ type Dispatch interface {
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
 	// Heartbeat renews every lease that the worker holds.
 	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
-	// WatchLeases calls `changed` when a client has cancelled, or the server has ended, work that the
-	// worker has claimed. It also calls `changed` once when the watch begins. A call of `changed` is
-	// only a hint, and may be lost: the worker then sends a heartbeat, whose reply reports what has
-	// happened. WatchLeases returns when ctx ends or the connection breaks; the caller then calls
-	// WatchLeases again. Errors: unavailable; internal from a server that does not know the method.
+	// WatchLeases calls `changed` when a client has cancelled, or the server has ended, work that
+	// the worker has claimed. It also calls `changed` once when the watch begins. A call of
+	// `changed` is only a hint, and may be lost. After the call the worker sends a heartbeat, whose
+	// reply reports what has happened. WatchLeases returns when ctx ends or the connection breaks;
+	// the caller then calls WatchLeases again. Errors: unavailable; internal from an older server,
+	// which has no such method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
-	// Release returns claims. The claimed executions and tasks become PENDING at once. A released
-	// attempt whose code had not started is not counted.
+	// Release returns claims. The claimed executions become PENDING at once. A released attempt
+	// whose code had started counts as lost. The task of any other released attempt becomes PENDING
+	// at once, and the retry policy does not count that attempt.
 	Release(ctx context.Context, r Release) error
 
 	// Commit stores changes of an execution in one atomic write. A repeated commit with the same
@@ -53,22 +55,22 @@ type Dispatch interface {
 	// Entries returns the entries of a path, in order. The path begins after the entry q.After, or at
 	// the root if q.After is nil, and ends at the leaf. Errors: not_found.
 	Entries(ctx context.Context, q EntryQuery) iter.Seq2[Entry, error]
-	// Execution returns an execution that the worker runs, or one whose task it runs.
+	// Execution returns an execution that the worker runs, or one whose task the worker runs.
 	Execution(ctx context.Context, id uuid.UUID) (*Execution, error)
 	// Tasks returns tasks of an execution with their results, in the order of ids. It returns nil in
 	// place of a task that does not exist.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
-	// Questions returns questions of an execution with their answers, in the order of ids. It returns
-	// nil in place of a question that does not exist. Errors: not_found; unsupported from a server that
-	// does not know the method.
+	// Questions returns questions of an execution with their answers, in the order of ids. It
+	// returns nil in place of a question that does not exist. Errors: not_found; unsupported from
+	// an older server, which has no such method.
 	Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Question, error)
 	// StreamedText returns the text that the newest attempt of an ended task has streamed, at most
 	// MaxStreamedText bytes of it. Text that was removed from the log is not included. Errors:
-	// not_found; internal from a server that does not know the method.
+	// not_found; internal from an older server, which has no such method.
 	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
-	// Ended returns the next page of descriptions ([EndedHead]) of ended steps and tasks, ordered by
-	// the creation of their records. Errors: lease_lost, not_found; internal from a server that does
-	// not know the method.
+	// Ended returns the next page of descriptions ([EndedHead]) of ended steps and tasks, ordered
+	// by the creation of their records. Errors: lease_lost, not_found; internal from an older
+	// server, which has no such method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
 	// Signals returns the pending signals whose name matches one of the patterns and whose Order is
 	// greater than the parameter `after`, oldest first. It returns at most `limit` signals, of about
@@ -78,21 +80,21 @@ type Dispatch interface {
 	// PutBlob uploads content that is larger than InlineLimit. The commit that refers to the content
 	// follows. Errors: payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
-	// GetBlob returns the content of a blob of the execution. Errors: not_found, also if the
-	// execution is LOCAL, so that only its home worker has the content.
+	// GetBlob returns the content of a blob of the execution. Errors: not_found, also for a LOCAL
+	// execution, because only its home worker has the content.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
 
 	// ServeContents serves the server's requests for contents of LOCAL executions that this worker
-	// stores. It returns when ctx ends or the connection breaks; the caller then calls it again.
-	// Errors: unavailable, permission_denied.
+	// stores. It returns when ctx ends or the connection breaks; the caller then calls
+	// ServeContents again. Errors: unavailable, permission_denied.
 	ServeContents(ctx context.Context, worker uuid.UUID, source ContentSource) error
 }
 
 // MaxStreamedText is the maximum number of bytes that Dispatch.StreamedText returns.
 const MaxStreamedText = 1 << 20
 
-// StreamedText is the text that a task has streamed. For a LOCAL execution the server knows only the
-// hashes of the text's blocks, in order; the home worker replaces them by Text.
+// StreamedText is the text that a task has streamed. For a LOCAL execution the server returns only
+// Withheld, the hashes of the text's blocks in order; the home worker replaces them by Text.
 type StreamedText struct {
 	Text     string
 	Withheld []Hash
@@ -136,8 +138,8 @@ type KindSpec struct {
 	// Providers are the model providers that the kind can call. The react agent sets them. The list is
 	// nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty"`
-	// Endpoints are the model endpoints that the worker's operator allows; empty if they are not
-	// known.
+	// Endpoints are the model endpoints that the worker's operator allows; empty if the worker does
+	// not report them.
 	Endpoints []ModelEndpoint `json:"endpoints,omitempty"`
 	// Signals are the signals that an agent takes. Each name occurs once.
 	Signals []SignalSpec `json:"signals,omitempty"`
@@ -145,7 +147,7 @@ type KindSpec struct {
 
 // SignalSpec describes a signal that an agent takes.
 type SignalSpec struct {
-	// Name is the name of the signal, or a pattern (CheckPattern).
+	// Name is the name of the signal, or a pattern for names (see CheckPattern).
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	// Schema is the JSON Schema of the signal's value; nil accepts every value.
@@ -193,8 +195,9 @@ type Poll struct {
 	Kinds    []string
 	Slots    int
 	Wait     time.Duration // how long to wait for work; 0 returns at once
-	// Local reports whether the worker has its own store under a stable id. Such a worker may claim
-	// new LOCAL executions, and those whose content its store holds.
+	// Local reports whether the worker has a store of its own, and an id that stays the same after
+	// a restart. Such a worker may claim new LOCAL executions, and those whose content its store
+	// holds.
 	Local    bool
 	Embedded bool
 	// Ended requests that claims contain AgentClaim.Ended.
@@ -264,7 +267,7 @@ type RetainedState struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.
 	At CommitNumber
-	// Seen is a Signal.Order: the worker knows every pending signal up to this order.
+	// Seen is a Signal.Order: the worker has received every pending signal up to this order.
 	Seen int64
 }
 
@@ -323,7 +326,8 @@ type AgentHeartbeatReply struct {
 	Unknown bool
 }
 
-// TaskHeartbeatReply is the heartbeat reply for an attempt. It tells the worker whether to continue.
+// TaskHeartbeatReply is the heartbeat reply for an attempt. The reply tells the worker whether to
+// continue the attempt.
 type TaskHeartbeatReply struct {
 	Lost            bool
 	CancelRequested bool

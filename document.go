@@ -42,8 +42,8 @@ var MessageParts = map[string]int{"parts": MaxParts, "parts[].parts": MaxParts}
 
 // CheckDocument reads a JSON text to its end and checks that it is JSON in UTF-8 and follows the
 // rules. It holds no part of the text in memory, except the keys of the objects that it has entered
-// and not yet left. The error is the reader's error, or invalid_argument with the path of the invalid
-// value, which begins with root.
+// and not yet left. The error is the reader's error, or invalid_argument with the path of the
+// invalid value. The path begins with root.
 func CheckDocument(root string, text io.Reader, rules DocumentRules) error {
 	return checkDocument(&scanner{in: text, buf: make([]byte, 0, 32<<10), root: root, rules: rules})
 }
@@ -61,9 +61,9 @@ func checkDocument(s *scanner) error {
 	return err
 }
 
-// CheckNoDoubledKeys refuses JSON in which an object has a key twice, because readers differ in which
-// value they use. Keys are compared after their escapes are decoded. The error names the path of the
-// key, which begins with root. Invalid JSON is not an error here; the decoder refuses it.
+// CheckNoDoubledKeys refuses JSON in which an object has a key twice, because readers differ in
+// which value they use. Keys are compared after their escapes are decoded. The error names the path
+// of the key; the path begins with root. Invalid JSON is not an error here; the decoder refuses it.
 func CheckNoDoubledKeys(root string, raw []byte) error { return checkNoDoubledKeys(root, raw) }
 
 // checkNoDoubledKeys does the same as CheckNoDoubledKeys, but allows duplicate keys inside the values

@@ -18,7 +18,7 @@ const (
 	EntryMessage EntryType = "message"
 	// EntryLLMCall records a model call. It is not on the path.
 	EntryLLMCall EntryType = "llm_call"
-	// EntryInjection is context that an operator added.
+	// EntryInjection is context that an operator added to the conversation.
 	EntryInjection EntryType = "injection"
 	// EntryCompaction is a summary of the conversation before it. Models see the summary instead of
 	// the entries that it covers. The compaction belongs to no response. Its metadata is a

@@ -27,8 +27,8 @@ const (
 	RateLimited          Code = "rate_limited"
 	Unavailable          Code = "unavailable"
 	Internal             Code = "internal"
-	// Unsupported is the code for something that only a newer version of the program knows, such as a
-	// new kind of wait.
+	// Unsupported is the code for something that only a newer version of the program supports, such
+	// as a new kind of wait.
 	Unsupported Code = "unsupported"
 	// QuestionKeyReused is the code of an error: the agent's function has already asked a question
 	// with this key since it was entered.
@@ -80,9 +80,9 @@ func FieldErrorf(field, format string, args ...any) *Error {
 	return &Error{Code: InvalidArgument, Message: strings.TrimPrefix(field+": "+msg, ": "), Fields: []FieldError{{Location: field, Message: msg}}}
 }
 
-// Unanswered returns an unavailable error for a command that was stored but whose reply could not be
-// created. The client then repeats the command and gets the reply. With any other code, the client
-// would conclude that nothing was stored. Unanswered(nil) is nil.
+// Unanswered returns an error with the code unavailable for a command that was stored but whose
+// reply could not be created. The client then repeats the command and gets the reply. With any
+// other code, the client would conclude that nothing was stored. Unanswered(nil) is nil.
 func Unanswered(err error) error {
 	if err == nil {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// DecodeExactly decodes JSON into *v. It refuses a member whose name is not exactly the JSON name of
-// a field of the type. (encoding/json accepts a name in any case.) The error is invalid_argument and
-// names the member's path, which begins with root.
+// DecodeExactly decodes JSON into *v. It refuses a member whose name is not exactly the JSON name
+// of a field of the type of *v. (encoding/json accepts a name in any case.) The error is
+// invalid_argument and names the member's path, which begins with root.
 func DecodeExactly(root string, raw []byte, v any) error {
 	if err := CheckDocumentBytes(root, raw, DocumentRules{}); err != nil {
 		return err
@@ -67,9 +67,9 @@ var (
 	decodesText   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// checkNames checks the names in raw against the fields of the type t. If the parameter unknown is
-// true, it accepts an unknown name that does not differ only in case from a field's name. Values of a
-// wrong type are not its concern: the decoder refuses them.
+// checkNames checks the names in raw against the fields of the type t. If the parameter `unknown`
+// is true, checkNames accepts an unknown name, unless the name differs only in case from a field's
+// name. It ignores values of a wrong type, because the decoder refuses them.
 func checkNames(at string, raw json.RawMessage, t reflect.Type, unknown bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

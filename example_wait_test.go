@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A worker sends a wait with its commit. This wait is met by an answer or when the time comes.
+// A worker sends a wait with its commit. The signal "answer" or the time noon meets this wait.
 func ExampleWaitUntil() {
 	noon := perdure.At(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC))
 	wait := perdure.WaitAny(perdure.WaitSignal("answer"), perdure.WaitUntil(noon))

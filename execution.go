@@ -55,12 +55,12 @@ type Execution struct {
 	// It is nil for the token of the data directory, and for the server process itself.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
 	// Askers are the API keys that sent the signals which the current response has taken. In the
-	// list, uuid.Nil stands for the token of the data directory. Askers is nil if the response began
-	// at an earlier version, which did not record them.
+	// list, uuid.Nil stands for the token of the data directory. Askers is nil if an earlier
+	// version of Perdure, which did not record the keys, began the response.
 	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Leaf is the entry that becomes the parent of the next entry.
 	Leaf *uuid.UUID `json:"-"`
-	// ResponseID is the id of the current response, or of the last one.
+	// ResponseID is the id of the current response, or of the last one if no response is running.
 	ResponseID string `json:"-"`
 
 	// Fence, ClaimID and LeaseUntil describe the lease of the worker that holds the execution.
@@ -83,7 +83,8 @@ type Execution struct {
 	WakeReason WakeReason `json:"-"`
 	// Crashes, Panics and Unfit are scores: for lost leases, for panics, and for workers that
 	// cannot run the execution. A claim that ends in one of these ways adds 2 to its score. A claim
-	// that ends normally subtracts 1 from each score. At a limit, the execution fails.
+	// that ends normally subtracts 1 from each score. When a score reaches its limit, the execution
+	// fails.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
 	Unfit   int `json:"-"`

@@ -13,7 +13,7 @@ type Features int64
 // entries that a compaction covers. An execution needs the feature from its first compaction on.
 const FeatureContext Features = 1
 
-// FeatureQuestions means that a worker understands waits for questions, and claims that contain
+// FeatureQuestions means that a worker supports waits for questions, and claims that contain
 // questions. An execution needs the feature from its first question on.
 const FeatureQuestions Features = 2
 

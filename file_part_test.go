@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFilesAndURLsAreChecked checks that the files and URLs in a user's message are checked. The error
-// names the invalid member and does not contain a password.
+// TestFilesAndURLsAreChecked checks which files and URLs are accepted in a user's message. The
+// error for an invalid one names the member and does not contain a password.
 func TestFilesAndURLsAreChecked(t *testing.T) {
 	long := strings.Repeat("a", MaxURLBytes)
 	for value, member := range map[string]string{

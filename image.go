@@ -16,9 +16,9 @@ const MaxImageBytes = 20 << 20
 // imageHeader is the number of bytes at the beginning of an image that determine its type.
 const imageHeader = 12
 
-// imageType returns the MIME type of an image by its first bytes. It knows png, jpeg, gif and webp,
-// the types that every provider accepts; for others it returns "". The signatures are those of the
-// WHATWG MIME Sniffing Standard.
+// imageType returns the MIME type of an image by its first bytes. It recognizes png, jpeg, gif and
+// webp, the types that every provider accepts; for other data it returns "". The signatures are
+// those of the WHATWG MIME Sniffing Standard.
 func imageType(header []byte) string {
 	h := string(header)
 	switch {

@@ -43,8 +43,8 @@ type usage struct {
 
 func tokens(in, out int) usage { return usage{Input: in, Output: out, Total: in + out} }
 
-// fixture is a turn with the conditions under which it is returned: the number of earlier answers,
-// and words in the user's last message.
+// fixture is a turn with the conditions under which it is returned: the number of model answers
+// earlier in the conversation, and words in the user's last message.
 type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`

@@ -60,10 +60,10 @@ func moved(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 `
 
 // movableProgram builds the real program with a changed standard library. A test can set the wall
-// clock of this program, as an administrator or a time server sets a machine's clock. Its monotonic
-// clock, its timers and the project's code are unchanged. The change is necessary because Linux has
-// no separate wall clock for a single process, and because Go reads the clock without a library that
-// could be preloaded.
+// clock of this program, as an administrator or a time server sets a machine's clock. The program's
+// monotonic clock, its timers and the project's code are unchanged. The change is necessary because
+// Linux has no separate wall clock for a single process, and because Go reads the clock without a
+// library that could be preloaded.
 func movableProgram(t *testing.T) string {
 	t.Helper()
 	path, err := buildMovable()

@@ -49,8 +49,8 @@ func (d *disk) outside(name string) string {
 	return filepath.Join("/proc", fmt.Sprint(d.holder.cmd.Process.Pid), "root", d.dir, name)
 }
 
-// copied copies a database from the disk and returns the copy's path. SQLite cannot open the path of
-// the method outside, because SQLite resolves the links in a path itself.
+// copied copies a database from the disk and returns the copy's path. SQLite cannot open the path
+// of the method outside, because SQLite resolves the symbolic links in a path itself.
 func (d *disk) copied(name string) string {
 	d.t.Helper()
 	to := d.t.TempDir()

@@ -125,8 +125,9 @@ func (s *faultInjector) disturb(f chaos.Fault) (end func()) {
 	return func() { set(chaos.Rule{}) }
 }
 
-// linksOf returns the proxies that a fault breaks. For a worker these are the proxies that it uses,
-// so that it must connect to another server. If it uses none, they are all its proxies.
+// linksOf returns the proxies that a fault breaks. For a worker these are the proxies that have
+// connections, so that the worker must connect to another server. If none has a connection, they
+// are all proxies of the worker.
 func (s *faultInjector) linksOf(f chaos.Fault) []*chaos.Proxy {
 	switch {
 	case f.OfWorker():
@@ -180,7 +181,8 @@ func (s *faultInjector) dropConnections() (end func()) {
 	return func() {}
 }
 
-// noteKill records a kill: the runs that the killed worker held, and the time by the store's clock.
+// noteKill records a kill: the runs that the killed worker was executing, and the time by the
+// store's clock.
 func (s *faultInjector) noteKill(m *member) {
 	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
 	if err != nil {
@@ -210,7 +212,8 @@ func (s *faultInjector) noteKill(m *member) {
 	s.kills = append(s.kills, k)
 }
 
-// heldIn returns the runs that a worker holds, from a copy of a store's file.
+// heldIn returns the runs whose agent or task a worker is executing. It reads them from a copy of
+// the database file.
 func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error) {
 	look, err := sqlite.OpenReadOnly(ctx, path)
 	if err != nil {

@@ -39,7 +39,8 @@ type loadRun struct {
 	readers []*follower
 }
 
-// senders is the number of clients per run; messagesOfEach is the number of messages of each.
+// senders is the number of clients per run; messagesOfEach is the number of messages that each
+// client sends.
 const (
 	senders        = 2
 	messagesOfEach = 2
@@ -103,7 +104,7 @@ func (l *load) again(what string, do func(context.Context) error) bool {
 	}
 }
 
-// passes reports whether another attempt may succeed after this error.
+// passes reports whether another attempt may succeed after the error.
 func passes(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || notYet(err)
 }
@@ -120,7 +121,8 @@ func (l *load) rest(d time.Duration) bool {
 	}
 }
 
-// live plays the run r to its end: it starts the run and its readers, and sends its messages.
+// live plays the run r to its end: it starts the run and the readers of its log, and sends messages
+// to the run.
 func (l *load) live(r *loadRun, random *rand.Rand) {
 	if !l.rest(time.Duration(random.Int64N(int64(l.size.rampUp)))) || !l.begin(r) {
 		return
@@ -192,7 +194,7 @@ func (l *load) send(r *loadRun, sender int, random *rand.Rand) {
 	}
 }
 
-// answered waits until the run has answered everything and waits for input.
+// answered waits until the run has answered all messages and waits for input.
 func (l *load) answered(r *loadRun) bool {
 	return l.untilIs(r, "all answers", func(x *perdure.Execution) bool {
 		if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" {

@@ -167,7 +167,7 @@ func (s chaosSize) changed(t *testing.T) chaosSize {
 }
 
 // blow causes the faults of the plan at their times. It returns when the channel `over` is closed,
-// because all runs have ended, and no fault is active any more.
+// which means that all runs have ended, and no fault is active any more.
 func (s *faultInjector) blow(over <-chan struct{}) {
 	s.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -97,7 +97,7 @@ func (g *goClient) params(ctx context.Context) (responses.ResponseNewParams, err
 	return p, nil
 }
 
-// endless is the maximum number of tool rounds in a loop.
+// endless is the number of rounds of tool calls after one prompt at which the client gives up.
 const endless = 12
 
 // talk sends the prompts. After each prompt it runs the requested tools until the model has answered.
@@ -140,7 +140,7 @@ func (g *goClient) talk(ctx context.Context) ([]string, error) {
 	return texts, nil
 }
 
-// calls runs the tool calls of an answer.
+// calls runs the tool calls of an answer, and returns their outputs.
 func (g *goClient) calls(answer *responses.Response) (responses.ResponseInputParam, error) {
 	var outputs responses.ResponseInputParam
 	for _, item := range answer.Output {

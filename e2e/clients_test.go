@@ -167,8 +167,9 @@ func (s *clientDeployment) modelCalls() map[string][]scriptedCall {
 	return all
 }
 
-// prompts describes the faults in the model calls of a conversation, or returns "". Each call must
-// be made once, and its prompt must start with the previous prompt, byte for byte.
+// prompts describes the faults in the model calls of a conversation, or returns "". There must be
+// `want` calls, and the prompt of each call must start with the previous prompt, byte for byte. If
+// want is 0, prompts checks nothing.
 func prompts(want int, calls []scriptedCall) string {
 	if want == 0 {
 		return ""

@@ -99,7 +99,7 @@ func valuesOf(all []*common.KeyValue) map[string]any {
 	return values
 }
 
-// of returns the spans of a service with the given name.
+// of returns the spans with the given name that a service has exported.
 func (c *collector) of(service, name string) (found []span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

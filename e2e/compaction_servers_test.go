@@ -79,7 +79,8 @@ func (f *fleet) calls() int {
 	return strings.Count(string(raw), "\n")
 }
 
-// sayTwice sends a message twice with the same id, to any server, until both requests are answered.
+// sayTwice sends a message to any server, and sends it again with the same id, until both requests
+// are answered.
 func (f *fleet) sayTwice(id uuid.UUID, n int) {
 	f.t.Helper()
 	text := fmt.Sprint("message ", n)

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestACompactionOverTheWire checks that a conversation is compacted over the API of each provider. The
-// answer to the second question fills the model's window, whose size the test sets. A question that arrives
-// while the summary is written is answered too. aimock accepts each request, and no request has a question
-// twice.
+// TestACompactionOverTheWire checks a compaction of a conversation over the API of each provider.
+// The answer to the second question fills the model's window, whose size the test sets. A question
+// that arrives while the summary is written also gets an answer. aimock accepts each request, and
+// no request has a question twice.
 func TestACompactionOverTheWire(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.model.Provider, func(t *testing.T) { compactionOver(t, w) })
@@ -32,7 +32,8 @@ func compactionOver(t *testing.T, w wire) {
 		return fixture{Response: turn{Thinking: "I know.", Text: words, Usage: tokens(in, 10)}, ChunkSize: 12}
 	}
 	// Anthropic's API receives adjacent messages of the user as one message, so one message may
-	// contain several questions. The fixture for the newest question therefore comes first.
+	// contain several questions. The fixture for the newest question therefore comes first, because
+	// aimock returns the first fixture that matches.
 	later := []fixture{answer("Answer three.", 3000), answer("Answer two.", 3000), answer("Answer one.", 7000)}
 	for i := range later {
 		later[i].Match.UserMessage = fmt.Sprint("Question ", 3-i)

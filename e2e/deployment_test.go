@@ -262,7 +262,8 @@ func (s *deployment) read(name string) string {
 	return string(raw)
 }
 
-// within returns a context that ends after five minutes. Goroutines that a test waits for use it.
+// within returns a context that ends after five minutes. Goroutines that a test waits for use this
+// context.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)

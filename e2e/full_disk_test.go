@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// smallDisk is the size of the full disk's volume in bytes.
+// smallDisk is the size in bytes of the volume that a test fills.
 const smallDisk = 24 << 20
 
 // smallDiskServer is a server whose data directory is on a small separate volume.
@@ -157,9 +157,10 @@ func (c *smallDiskServer) restart() {
 	c.connect(c.disk.outside("token"))
 }
 
-// TestServerRecoversFromAFullDisk fills a volume with signals of 1 MB. It checks that writes are then
-// refused with the reason, and that readiness reports it. Deletes work, and new writes use the space
-// that they free. A server can be started on the full volume.
+// TestServerRecoversFromAFullDisk fills a volume with signals of 1 MB. It checks that the server
+// then refuses writes with the reason, and that /readyz reports the full disk. Deletes must work,
+// and new writes must use the space that the deletes free. It must be possible to start a server on
+// the full volume.
 func TestServerRecoversFromAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
 	c.idle("idle")

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestATurnIsStopped stops a turn while the model answers, and another one while a command runs. It
-// checks that the text that clients have seen is kept, and that each tool call gets a result. The run
-// accepts the next message, although it was started as one-shot. Another request to stop the same
-// turn, or a request while no turn runs, changes nothing.
+// TestATurnIsStopped stops a turn while the model answers, and another turn while a command runs.
+// It checks that the text that clients have seen is kept, and that each tool call gets a result.
+// The run accepts the next message, although it was started as one-shot. Another request to stop
+// the same turn, or a request while no turn runs, changes nothing.
 func TestATurnIsStopped(t *testing.T) {
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
 		t.Run(string(mode), func(t *testing.T) { turnIsStopped(t, mode) })

@@ -253,7 +253,8 @@ func checkModelCalls(t *testing.T, calls []modelCall, killed []kill, tasks map[u
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
 // killedBetween reports whether a kill occurred between a call and its repeat. On a busy machine
-// aimock records a call some time after it was sent.
+// aimock records a call some time after the call was sent, so a kill up to 250 ms before the
+// recorded time counts.
 func killedBetween(killed []kill, from, to time.Time) bool {
 	const unnoticed = 250 * time.Millisecond
 	for _, k := range killed {

@@ -52,8 +52,8 @@ func (s *deployment) decide(q *perdure.Question, r client.AnswerRequest) error {
 }
 
 // TestLocalRunAsksForApprovals checks the approvals of a LOCAL run, while its worker and the server
-// are killed. One call is approved, one is edited, and one is denied while the worker is away. The
-// server's database must never contain what was asked or answered.
+// are killed. One call is approved, one is edited, and one is denied while the worker is
+// disconnected. The server's database must never contain what was asked or answered.
 func TestLocalRunAsksForApprovals(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(guarded), 0o600); err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // marked is a word that occurs in every content of the script in the constant privately, and in no
-// name.
+// name that the server stores.
 const marked = "zebracrossing"
 
 // privately is the script of a conversation of two messages. Each of its bash calls appends two

@@ -64,8 +64,8 @@ func buildAs(name string, flags ...string) (string, error) {
 }
 
 // lookAtSources lists the folders of the program's source, so that a changed source runs the tests
-// again. The command go test reuses the result of a passed test until a folder that the test has read
-// changes. It does not notice what go build reads.
+// again. The command go test reuses the result of a passed test until a folder that the test has
+// read changes. The command does not notice which files go build reads.
 func lookAtSources() error {
 	return filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {

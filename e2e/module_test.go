@@ -98,8 +98,8 @@ func unpackedFiles(t *testing.T) []string {
 	return names
 }
 
-// treeFile is a file of the source tree, as its path in the module. It implements the interface File of
-// golang.org/x/mod/zip.
+// treeFile is a file of the source tree; its value is the path in the module. It implements the
+// interface File of golang.org/x/mod/zip.
 type treeFile string
 
 // Path returns the path in the module.

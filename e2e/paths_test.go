@@ -11,8 +11,8 @@ import (
 )
 
 // TestStoredPathsAreAcceptedByAimock checks that aimock accepts the requests of all providers for a
-// fixed sample of stored conversations. aimock is a strict mock from outside this project. The parts
-// of a conversation may come from several providers.
+// fixed sample of stored conversations. aimock is a strict mock that another project develops. The
+// parts of a conversation may come from several providers.
 func TestStoredPathsAreAcceptedByAimock(t *testing.T) {
 	const sample = 60
 	mock := startAimock(t, fixture{Response: turn{Text: "ok", Usage: tokens(1, 1)}})

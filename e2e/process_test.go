@@ -159,9 +159,9 @@ func (o *output) tail(most int) string {
 	return text
 }
 
-// freeAddress returns a loopback address on which nothing listens. A restart needs the same address,
-// so the system cannot choose it each time. Its port is below the range that systems use for outgoing
-// connections, so that no such connection takes the port before the restart.
+// freeAddress returns a loopback address on which nothing listens. A restart needs the same
+// address, so the system cannot choose it each time. The port is below the range that systems use
+// for outgoing connections, so that no such connection takes the port before the restart.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// station is a provider at which a conversation stops on its way, with the wire format and the path
+// station is a provider that answers one part of a conversation, with the wire format and the path
 // of the provider's API.
 type station struct {
 	model llm.Model
@@ -34,9 +34,9 @@ var stations = []station{
 	{llm.Model{Provider: "gemini", ID: "gemini-3-pro-preview"}, llmtest.Gemini, "/v1beta/models/gemini-3-pro-preview:streamGenerateContent"},
 }
 
-// TestConversationMovesBetweenProviders checks that a conversation moves between all providers in every
-// order. It contains thinking, parallel calls, images and failed tools. Each request follows the rules
-// of its provider's API.
+// TestConversationMovesBetweenProviders checks that a conversation moves between all providers in
+// every order. The conversation contains thinking, parallel calls, images and failed tools. Each
+// request follows the rules of its provider's API.
 func TestConversationMovesBetweenProviders(t *testing.T) {
 	const question, after = "What is in the picture", "The images of the tool results"
 	calls := turn{

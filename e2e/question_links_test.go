@@ -19,7 +19,7 @@ import (
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
 
-// votes returns the number of votes on a question in the log of the run.
+// votes returns how many votes on a question the log of the run contains.
 func (s *deployment) votes(id, question uuid.UUID) (n int) {
 	s.t.Helper()
 	for _, e := range s.events(id) {
@@ -50,9 +50,9 @@ func (s *deployment) postUnread(address string, form url.Values) {
 }
 
 // TestAVoteByLinkOutlivesAKill votes on a question through a link. It kills the server after the
-// vote is stored and before the response is read, and sends the same form to the next server. It
-// checks that there is one vote and that the page says that the vote was recorded. The question
-// needs one vote in the first case, and two in the second.
+// vote is stored and before the test reads the response, and sends the same form to the next
+// server. It checks that there is one vote and that the page says that the vote was recorded. The
+// question needs one vote in the first case, and two in the second.
 func TestAVoteByLinkOutlivesAKill(t *testing.T) {
 	for needed, says := range map[int]string{1: "Approved by ann", 2: "Your vote counts: Approved. 1 of 2"} {
 		t.Run(fmt.Sprint(needed), func(t *testing.T) {

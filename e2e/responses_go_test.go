@@ -147,8 +147,9 @@ func goCancels(t *testing.T, c openai.Client) {
 	}
 }
 
-// TestOfficialGoClientConverses checks that the official Go client uses a conversation: it creates one
-// with items, adds items, creates responses in it, and pages through its items.
+// TestOfficialGoClientConverses checks that the official Go client can use conversations: it
+// creates a conversation with items, adds items, creates responses in the conversation, and pages
+// through the items.
 func TestOfficialGoClientConverses(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)

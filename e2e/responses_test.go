@@ -73,9 +73,10 @@ func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	s.node("end", file, "exactly")
 }
 
-// TestBackgroundResponsesSurviveSIGKILL checks that a background response completes after its worker
-// is killed and the server restarts. The events from before and after have, together, the numbers and
-// types of a whole stream. Their texts may differ, because a model call may be repeated.
+// TestBackgroundResponsesSurviveSIGKILL checks that a background response completes after its
+// worker is killed and the server restarts. The events from before and after the restart together
+// have the sequence numbers and types of a whole stream. Their texts may differ, because a model
+// call may be repeated.
 func TestBackgroundResponsesSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)

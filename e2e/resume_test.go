@@ -65,8 +65,8 @@ type console struct {
 	dir     string // contains the scripts, and is the workspace
 	journal string
 	env     []string
-	// newer is set after the test has stored a newer version number in the database, which this
-	// program does not open.
+	// newer is set after the test has stored a newer version number in the database. This program
+	// does not open such a database.
 	newer bool
 }
 

@@ -248,7 +248,8 @@ func (v *secretsDeployment) strangers() {
 	v.as(client, "POST", list, `{"userPrompt":"go","models":[{"provider":"openai","modelId":"m","baseUrl":"https://me:`+wrong+`@x/v1"}]}`)
 }
 
-// everything reads all data over the API that no other step has read, and the metrics and profiles.
+// everything reads, over the API, all data that the other steps of the test have not read. It also
+// reads the metrics and profiles.
 func (v *secretsDeployment) everything() {
 	v.Helper()
 	for _, path := range []string{"/api/orgs/default/keys", "/api/orgs/default/audit", "/api/orgs/default/agent-definitions", "/api/orgs/default/agent-executions", "/openapi.json", "/readyz"} {
@@ -309,7 +310,7 @@ func (v *secretsDeployment) belong() {
 }
 
 // TestRefusalsHoldNoSecret checks that errors about wrong or unreachable values of a command do not
-// contain the secrets in them, at any log level.
+// contain the secrets in these values, at any log level.
 func TestRefusalsHoldNoSecret(t *testing.T) {
 	v := newCanaries(t)
 	cert, key, _ := v.certificate(t.TempDir())

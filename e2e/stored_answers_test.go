@@ -23,8 +23,9 @@ const answersKilled = 10
 // together is the number of complete model answers, not yet acknowledged, at each kill.
 const together = 5
 
-// TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer and before the
-// server's acknowledgement. It checks that the model call is not repeated, and that the run completes.
+// TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer has
+// arrived, and before the server acknowledges the answer. It checks that the model call is not
+// repeated, and that the run completes.
 func TestAnswersOutliveTheirWorker(t *testing.T) {
 	total := answersKilled
 	if text := os.Getenv("PERDURE_ANSWER_KILLS"); text != "" {
@@ -88,8 +89,8 @@ func newAnswerDeployment(t *testing.T) *answerDeployment {
 }
 
 // round kills the worker while its disk has complete answers that the server has not acknowledged,
-// and checks that the runs end without another model call. The parameter outage keeps the server from
-// acknowledging; the function that it returns ends the outage.
+// and checks that the runs end without another model call. The function `outage` keeps the server
+// from acknowledging answers, and returns a function that ends the outage.
 func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)
@@ -104,9 +105,9 @@ func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	eventually(a.t, "the disk is free of acknowledged answers", func() bool { return a.kept() == 0 })
 }
 
-// race kills the worker as soon as a model's answer is on its disk. At that moment the server may or may
-// not have received the answer. If the worker dies before it reads the acknowledgement, the answer stays on
-// the disk until it expires.
+// race kills the worker as soon as a model's answer is on the worker's disk. At that moment the
+// server may or may not have received the answer. If the worker dies before it reads the
+// acknowledgement, the answer stays on the disk until it expires.
 func (a *answerDeployment) race(random *rand.Rand) {
 	a.t.Helper()
 	before := a.kept()

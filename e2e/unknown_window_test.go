@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestAModelWithoutAWindow checks that a window of 128,000 tokens is assumed for a model that no table
-// contains. A context of 60,000 tokens is not compacted, and one of 97,000 tokens is. The worker logs
-// the assumption once.
+// TestAModelWithoutAWindow checks that the worker assumes a window of 128,000 tokens for a model
+// that no table contains. A context of 60,000 tokens is not compacted, and one of 97,000 tokens is.
+// The worker logs the assumption once.
 func TestAModelWithoutAWindow(t *testing.T) {
 	fixtures := []fixture{{Response: turn{Text: "## Goal: an answer.", Usage: tokens(30_000, 10)}}}
 	fixtures[0].Match.UserMessage = summaryRequest

@@ -90,9 +90,9 @@ func (r *receiver) knows(secrets map[string]string) {
 	}
 }
 
-// TestStockLibrariesVerifyDeliveries checks that the unmodified libraries standardwebhooks and svix accept
-// the deliveries of a run, and refuse a delivery with another secret or changed content. While a secret is
-// rotated, they accept with the old and with the new secret.
+// TestStockLibrariesVerifyDeliveries checks that the unmodified libraries standardwebhooks and svix
+// accept the deliveries of a run, and refuse a delivery with another secret or changed content.
+// While a secret is rotated, a library accepts a delivery with the old secret and with the new one.
 func TestStockLibrariesVerifyDeliveries(t *testing.T) {
 	t.Parallel()
 	s := newDeployment(t, setup{dev: true})

@@ -41,8 +41,8 @@ func (w wire) answersBefore(turns []turn, i int) int {
 	return n
 }
 
-// TestConversationOverTheWire checks a conversation over the API of each provider. It contains every
-// tool, parallel calls, a call of a tool that does not exist, and a second message.
+// TestConversationOverTheWire checks a conversation over the API of each provider. The conversation
+// contains every tool, parallel calls, a call of a tool that does not exist, and a second message.
 func TestConversationOverTheWire(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.model.Provider, func(t *testing.T) { conversationOver(t, w) })

@@ -16,8 +16,8 @@ import (
 // allowed are the licences that permit the distribution of the program and its web pages.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD", "ISC", "MIT", "MPL-2.0", "0BSD", "CC0-1.0", "Unlicense"}
 
-// told lists, for each licence, a phrase by which its text is recognized. The strictest licence comes
-// first, because a file may contain several.
+// told lists, for each licence, a phrase that identifies its text. The first match counts. A file
+// may contain several licences, so the strictest one comes first.
 var told = []struct {
 	phrase  *regexp.Regexp
 	licence string
@@ -32,7 +32,7 @@ var told = []struct {
 	{regexp.MustCompile(`This is free and unencumbered software`), "Unlicense"},
 }
 
-// licenceOf returns the licence whose text this is; "" if the text is unknown.
+// licenceOf returns the licence that the text contains; "" if the text contains no known licence.
 func licenceOf(text string) string {
 	for _, t := range told {
 		if t.phrase.MatchString(text) {
@@ -68,7 +68,7 @@ func TestLicencesAreAllowed(t *testing.T) {
 	}
 }
 
-// licenceIn returns the licence of a module by the files in its folder.
+// licenceIn finds the licence of a module in the files of its folder.
 func licenceIn(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)

@@ -20,7 +20,7 @@ func main() {
 }
 
 // run runs the program and returns its exit code. The first Ctrl-C cancels the command's context,
-// unless the command has its own handler. A second Ctrl-C kills the process, as is the system's
+// unless the command handles Ctrl-C itself. A second Ctrl-C kills the process, as is the system's
 // default.
 func run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())

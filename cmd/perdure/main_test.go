@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"perdure": main})
 }
 
-// tests is the testing.M of this package. Its tests run within postgrestest.Main.
+// tests is the testing.M of this package. Its method Run runs the tests within postgrestest.Main.
 type tests struct{ *testing.M }
 
 func (t tests) Run() int { return postgrestest.Main(t.M) }

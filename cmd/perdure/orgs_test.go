@@ -29,7 +29,7 @@ func outputOf(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// caller returns a client for an org of the server that authenticates with a key of that org.
+// caller returns a client for an org of the server. The client authenticates with a key of the org.
 func (s *devServer) caller(t *testing.T, org, key string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(s.url, "/api/orgs/default"), Key: key, Org: org})

@@ -107,8 +107,9 @@ func TestRunOutlivesTheOwner(t *testing.T) {
 	second.wantEnd(4, "Still here.")
 }
 
-// TestToolOutlivesTheOwner checks that a command which a run is executing is not interrupted when the
-// process that owns the data directory ends. The run's own worker continues it.
+// TestToolOutlivesTheOwner checks that a command which a run is executing is not interrupted when
+// the process that owns the data directory ends. The worker of the run's process continues the
+// command.
 func TestToolOutlivesTheOwner(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, end := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "interrupted": syscall.SIGINT} {
@@ -161,8 +162,9 @@ func TestRunBesideDev(t *testing.T) {
 	dev.wantEnd(0)
 }
 
-// TestResumeBesideDev checks perdure resume while perdure dev is serving the same data directory: an
-// unfinished run of a private queue continues with a worker that resume starts.
+// TestResumeBesideDev checks perdure resume while perdure dev is serving the same data directory:
+// an unfinished run of perdure run, whose queue the worker of dev does not serve, continues with a
+// worker that resume starts.
 func TestResumeBesideDev(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -186,8 +186,8 @@ func TestAnswersWithValues(t *testing.T) {
 	launch(t, a.dir, "answer", pick, "blue").wantEnd(0, `answered "blue"`, "2  blue (Blue)")
 }
 
-// TestWatchingQuestions checks that perdure questions --watch prints the open questions, and then each
-// change.
+// TestWatchingQuestions checks that perdure questions --watch prints the open questions, and then
+// each change of a question.
 func TestWatchingQuestions(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// contentOf returns the contents of the files in a folder, except empty ones.
+// contentOf returns the contents of the files in a folder. It leaves out empty files.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -134,9 +134,9 @@ func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	c.stop()
 }
 
-// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy. In the copy only
-// user_version has its newest value, as can happen with a volume snapshot. The test checks that
-// readers whose position has another record get a reset.
+// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy, but writes the
+// newest user_version into the copy. A volume snapshot can produce such a file. The test checks
+// that readers whose position has another record get a reset.
 func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	c := startConversation(t)

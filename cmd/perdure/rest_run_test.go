@@ -231,8 +231,8 @@ func checkTerminal(t *testing.T, log []logRecord) {
 	}
 }
 
-// checkFirstCommit checks that the log begins with the user's message as the first entry, and that the same
-// commit schedules the model call.
+// checkFirstCommit checks that the log begins with the user's message as the first entry, and that
+// the commit that stores this message also schedules the model call.
 func checkFirstCommit(t *testing.T, log []logRecord) {
 	var names []string
 	for _, e := range log[:4] {

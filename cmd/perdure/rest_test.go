@@ -42,8 +42,8 @@ func serveDev(t *testing.T, dir string, args ...string) *devServer {
 	return &devServer{program: p, url: url + "/api/orgs/default", token: token, http: &http.Client{Transport: transport}}
 }
 
-// ask sends a request and returns the body of the response. The test fails if the response has another
-// status.
+// ask sends a request and returns the body of the response. The test fails if the response does not
+// have the given status.
 func (s *devServer) ask(method, path, body string, status int) []byte {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -132,7 +132,7 @@ func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	}
 }
 
-// dataOf returns the member "data" in the data of the event, which the agent has written.
+// dataOf returns the member "data" of the event's data. The agent has written this member.
 func (e logRecord) dataOf() map[string]any {
 	inner, _ := e.data["data"].(map[string]any)
 	return inner

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestRetentionChangesWhatIsNamed checks that a flag of perdure retention changes only its own period,
-// and that reading changes nothing.
+// TestRetentionChangesWhatIsNamed checks that a flag of perdure retention changes only the period
+// that the flag names, and that the command without a flag changes nothing.
 func TestRetentionChangesWhatIsNamed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -18,8 +18,9 @@ type parcelOrder struct {
 	Speed   string `json:"speed,omitempty" jsonschema:"enum=fast,enum=slow"`
 }
 
-// TestErrorsShowTheFieldsOfASchema checks that start, signal and answer show the fields and an example
-// when a value is missing, is no JSON or does not fit, and that the example is accepted.
+// TestErrorsShowTheFieldsOfASchema checks the errors of perdure start, signal and answer for a
+// value that is missing, is no JSON or does not fit the schema. Each error must show the fields of
+// the schema and an example that the command accepts.
 func TestErrorsShowTheFieldsOfASchema(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

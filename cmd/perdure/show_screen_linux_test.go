@@ -61,8 +61,8 @@ func serveParcels(t *testing.T, dir string) {
 	})
 }
 
-// begins are the beginnings of the lines that are printed about a run of the agent that the function
-// send implements. A row that continues a line is indented.
+// begins are the beginnings of the lines that perdure tail and show print about a run of the agent
+// in the function send. A row that continues a line is indented.
 var begins = []string{
 	"run ", "parcel · ", "input: ", "step price ", "task reserve", "signal ", "waits for ", "? ", "Reserved on shelf 7.", "asks · ", "working · ", "completed · ", "output: ",
 }
@@ -183,8 +183,8 @@ func TestRunsOfSeveralKindsAreListed(t *testing.T) {
 	}
 }
 
-// TestMistypedNamesOnTheScreen checks that a mistyped command or flag is answered with the nearest
-// name, in rows that fit the terminal.
+// TestMistypedNamesOnTheScreen checks that the error for a mistyped command or flag suggests the
+// nearest name, in rows that fit the terminal.
 func TestMistypedNamesOnTheScreen(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -94,14 +94,15 @@ func startEarly(t *testing.T, dir string) (started func()) {
 	}
 }
 
-// work runs a worker with the agent greeter until the test ends, in the server of dir.
+// work connects a worker with the agent greeter to the server of the folder dir. The worker runs
+// until the test ends.
 func work(t *testing.T, dir string, greet func(agent.Context, string) (string, error)) {
 	t.Helper()
 	serveKinds(t, dir, func(w *worker.Worker) { w.RegisterAgent(agent.DefineFunc("greeter", greet)) })
 }
 
-// serveKinds runs a worker in the server of dir until the test ends. The function register registers
-// the worker's kinds.
+// serveKinds connects a worker to the server of the folder dir. The worker runs until the test
+// ends. The function `register` registers the worker's kinds.
 func serveKinds(t *testing.T, dir string, register func(*worker.Worker)) {
 	t.Helper()
 	owner, err := connection.ReadOwner(filepath.Join(dir, "d"))

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestWebhooksOnTheCommandLine checks the commands for webhooks: each subcommand, its refusals, and that
-// a secret is printed only where it is made.
+// TestWebhooksOnTheCommandLine checks the commands for webhooks: each subcommand, its refusals, and
+// that only the command that creates a secret prints it.
 func TestWebhooksOnTheCommandLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -63,8 +63,8 @@ func TestQueuesOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestARunThatNobodyTakesSaysWhy checks that commands say why a run is pending: its queue is paused, or
-// no worker serves the queue. They also say it for a run that was resumed.
+// TestARunThatNobodyTakesSaysWhy checks that perdure show, resume and tail print why a run is
+// pending: its queue is paused, or no worker serves the queue.
 func TestARunThatNobodyTakesSaysWhy(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 type Kind string
 
 // Faults of processes, of the database, of the hints between servers, and of the connections
-// between them.
+// between processes.
 const (
 	KillServer Kind = "kill server"
 	KillWorker Kind = "kill worker"

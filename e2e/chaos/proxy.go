@@ -68,7 +68,7 @@ func (p *Proxy) Cut() {
 }
 
 // HalfOpen stops the data of the existing connections in both directions, without closing them. New
-// connections are not affected. It returns the number of connections.
+// connections are not affected. It returns the number of connections that it stopped.
 func (p *Proxy) HalfOpen() int {
 	links := p.open()
 	for _, l := range links {

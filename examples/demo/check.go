@@ -78,8 +78,8 @@ func verdict(ok bool, format string, args ...any) error {
 	return errors.New(line)
 }
 
-// checkModel counts the calls in the scripted model's journal. The model records each call when it
-// begins, before anything can be lost.
+// checkModel counts the calls in the scripted model's journal. The model records each call at the
+// beginning of the call, so that a kill cannot hide the call.
 func (d *demonstration) checkModel(s shownRun) error {
 	file, err := os.Open(d.journal())
 	if err != nil {

@@ -1,5 +1,6 @@
 // Command firstagent is a worker with its own agent. The agent schedules a task for each name and
-// waits for a person's approval. After a restart it continues from its last state.
+// waits for a person's approval. After a restart of the worker the agent continues from its last
+// commit.
 package main
 
 import (

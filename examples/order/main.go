@@ -1,6 +1,7 @@
-// Command order is a worker with an agent that fulfils an order: it computes the price, reserves the
-// goods with a task, asks people, and waits for the signal that the parcel has left. Its input, its
-// signal and its question have schemas, so the web page has forms for them. main_test.go tests it.
+// Command order is a worker with an agent that fulfils an order: it computes the price, reserves
+// the goods with a task, asks people, and waits for the signal that the parcel has left. Its input,
+// its signal and its question have schemas, so the web page has forms for them. main_test.go tests
+// the agent.
 package main
 
 import (

@@ -41,8 +41,8 @@ var lookUp = tool.Tool{
 	Run: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(body(1 << 10)), nil },
 }
 
-// body returns a random text of n characters. Each has 6 random bits, so the text cannot be
-// compressed below three quarters.
+// body returns a random text of n characters. Each character has 6 random bits, so the text cannot
+// be compressed below three quarters of its length.
 func body(n int) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	text := make([]byte, (n+7)&^7)
@@ -112,7 +112,7 @@ type signalValue struct {
 	At int64 `json:"at"` // in nanoseconds since 1970
 }
 
-// signalsInput requests to wait for a number of signals.
+// signalsInput asks the agent to wait for N signals.
 type signalsInput struct {
 	N int `json:"n"`
 }

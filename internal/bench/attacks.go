@@ -63,8 +63,8 @@ func noise(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small())
 }
 
-// The bodies of the attacks are created at their first use, because every command of perdure
-// initializes this package.
+// The bodies of the attacks are created at their first use. Every command of perdure initializes
+// this package, so an initialization of the bodies would delay every command.
 var small = sync.OnceValue(func() []byte { return noiseOf(1 << 10) })
 
 // noiseOf returns the body of a request that sends a signal. The value of the signal has the given

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestMain runs the test binary as a child of the benchmark if its arguments say so: Run starts its
-// own program for each child.
+// TestMain runs the test binary as a child of the benchmark if the arguments say so. Run starts its
+// own program for each child, and in a test that program is the test binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == childCommand[0] && os.Args[2] == childCommand[1] {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -54,7 +54,8 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	}
 }
 
-// cancelOnOutput cancels a run when a workload begins.
+// cancelOnOutput is a writer that calls end when a line begins with name. A test uses it for
+// progress messages, to cancel a run at the beginning of the workload with this name.
 type cancelOnOutput struct {
 	name string
 	end  context.CancelFunc

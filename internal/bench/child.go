@@ -16,8 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/garbage"
 )
 
-// child is a process of this program in another role. It reads requests, each a line of JSON, and
-// answers each with a line of JSON. It ends at the end of its input.
+// child is a process that runs this program in one of the roles in the map `roles`. It reads
+// requests, each a line of JSON, and answers each with a line of JSON. It ends at the end of its
+// input.
 type child struct {
 	role string
 	cmd  *exec.Cmd
@@ -31,7 +32,7 @@ type child struct {
 var childCommand = [2]string{"bench", "child"}
 
 // Child runs the process of a role that Run has started. args are the arguments after "bench
-// child". It returns when its input or ctx ends.
+// child". It returns when standard input or ctx ends.
 func Child(ctx context.Context, args []string) error {
 	if len(args) == 0 || roles[args[0]] == nil {
 		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
@@ -106,7 +107,7 @@ func (c *child) ask(do string, args, reply any) error {
 	return json.Unmarshal(a.Value, reply)
 }
 
-// close closes the input of the child, so that the child ends, and waits for that.
+// close closes the input of the child, so that the child ends, and waits for the end of the child.
 func (c *child) close() error {
 	return errors.Join(c.in.Close(), c.cmd.Wait())
 }

@@ -102,7 +102,7 @@ func (s *deployment) close() error {
 	return errors.Join(append(errs, s.database.drop())...)
 }
 
-// cost is what the server, the worker and the database have used of the machine since they started.
+// cost is the resource usage of the server, the worker and the database since they started.
 type cost struct {
 	Server, Worker resourceUsage // Worker equals Server if the worker is in the server's process
 	Postgres       time.Duration
@@ -192,7 +192,8 @@ func (s *deployment) agents(n int, kind string, input any) ([]followTarget, erro
 	return s.start(s.ctx, n, func(int) client.StartRequest { return client.StartRequest{Kind: kind, Input: raw} })
 }
 
-// samples returns the durations that the worker has measured under a name. The worker then forgets them.
+// samples returns the durations that the worker has measured under a name. The worker then deletes
+// them.
 func (s *deployment) samples(name string) (all []time.Duration, err error) {
 	return all, s.worker.ask("samples", workerArgs{Name: name}, &all)
 }

@@ -13,7 +13,7 @@ import (
 const lateTries = 3
 
 // lateStartError reports that chunks were sent before all readers were connected. The field `by` is
-// the time from the first chunk until then.
+// the time from the first chunk until all readers were connected.
 type lateStartError struct{ by time.Duration }
 
 func (t lateStartError) Error() string {
@@ -32,8 +32,8 @@ func fanOut(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// retryLate calls run. If run returns a lateStartError, it repeats the call with more time in l,
-// until run has been called lateTries times.
+// retryLate calls run. If run returns a lateStartError, retryLate increases l.Ahead and repeats the
+// call, until run has been called lateTries times.
 func retryLate(l *load, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()

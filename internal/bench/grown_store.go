@@ -31,7 +31,7 @@ type Growth struct {
 	Progress io.Writer // receives progress messages; may be nil
 }
 
-// Run measures, and prints one table with all stores.
+// Run makes all measurements, and prints one table with all stores.
 func (g Growth) Run(ctx context.Context, out io.Writer) error {
 	if g.Rounds < 1 || slices.Min(append([]int{1}, slices.Concat(g.Executions, g.Entries, g.Steps)...)) < 1 {
 		return fmt.Errorf("numbers of executions, entries, steps and rounds are at least 1")

@@ -40,8 +40,8 @@ func growth(ctx context.Context, b *bench) error {
 	})
 }
 
-// turnsOf measures the turns after the first ones, and adds the results to f. The parameter `after`
-// is the number of turns that are skipped, and `window` the number that are measured.
+// turnsOf skips the first `after` turns, measures the next `window` turns, and adds the results to
+// f.
 func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {

@@ -63,8 +63,8 @@ func guestsRole(ctx context.Context, args []string) error {
 		guests = append(guests, g)
 	}
 	return serveRequests(ctx, map[string]handler{
-		// The request "window" runs all guests for a duration. The response has the times of the
-		// guests' requests, by kind.
+		// The request "window" runs all guests for a duration. The response says how long each
+		// request of the guests took, by kind.
 		"window": on(func(d time.Duration) (any, error) { return window(ctx, guests, d) }),
 	})
 }
@@ -94,8 +94,8 @@ func newGuest(ctx context.Context, spec orgSpec) (*guest, error) {
 	return g, nil
 }
 
-// window runs all guests at the same time for the duration d. It returns the times of their requests,
-// by kind.
+// window runs all guests at the same time for the duration d. It returns how long each of their
+// requests took, by kind.
 func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][]time.Duration, error) {
 	var group sync.WaitGroup
 	for i, g := range guests {

@@ -135,7 +135,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	return nil
 }
 
-// windowUsage is what the server has used of the machine during one measurement.
+// windowUsage is the server's resource usage during one measurement.
 type windowUsage struct {
 	resourceUsage
 	scheduling string
@@ -146,8 +146,8 @@ func (m windowUsage) String() string {
 	return fmt.Sprintf("the server used %.2f cores; %s", m.CPU.Seconds()/m.took.Seconds(), m.scheduling)
 }
 
-// window lets the guests send requests for the duration h.For. It returns the times of those requests, and
-// what the server has used of the machine meanwhile.
+// window lets the guests send requests for the duration h.For. It returns how long those requests
+// took, and the server's resource usage in that time.
 func (h Hostile) window(s *deployment, guests *child) (samples map[string][]time.Duration, m windowUsage, err error) {
 	var before, after schedulerStats
 	var used resourceUsage

@@ -17,7 +17,7 @@ type Report struct {
 	Results  []Result `json:"results"`
 }
 
-// Settings are the settings of a report.
+// Settings are the settings with which the workloads of a report ran.
 type Settings struct {
 	Short  bool   `json:"short"`
 	Rounds int    `json:"rounds"`

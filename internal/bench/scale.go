@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// scaleRun is the experiment with many readers.
+// scaleRun is one run of the experiment Scale.
 type scaleRun struct {
 	load
 	idle   int
@@ -198,9 +198,9 @@ func (s *scaleRun) idleReaders() (int, error) {
 	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
 }
 
-// measure waits until the time at which the chunks end, and stores the CPU times since its call in r:
-// those of server, worker and the writing of chunks. The last one comes from a CPU profile of the
-// server.
+// measure waits until the time at which the chunks end. It stores in r the CPU times of the server,
+// the worker and the writing of chunks since measure was called. The CPU time of the writing comes
+// from a CPU profile of the server.
 func (s *scaleRun) measure(ctx context.Context, until time.Time, r *scaleResult) error {
 	folder := s.keep
 	if folder == "" {
@@ -246,7 +246,7 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 }
 
 // hear waits until the streaming executions have completed. If readers are connected (the parameter
-// `with`), hear compares the text that they received with the text that the worker sent.
+// `with`), hear compares the text that the readers received with the text that the worker sent.
 func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, r *scaleResult) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err

@@ -23,8 +23,8 @@ type windowInput struct {
 }
 
 // contextWindow is W9: a conversation of many entries is compacted. A worker in a new process,
-// without caches, then reads the context and continues. Both must cost the same for any number of
-// entries.
+// without caches, then reads the context and continues. The compaction and the read must each cost
+// the same for any number of entries.
 func contextWindow(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{200}, []int{1000, 10_000, 100_000}) {
 		err := b.on(ctx, deploymentSpec{slots: 4}, func(s *deployment) error {

@@ -102,8 +102,8 @@ func workerRole(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	// When the worker is told to stop by a signal, it still finishes its work. Its context must not
-	// end before.
+	// After a signal to stop, the worker first finishes its work. The worker's context must not end
+	// before that.
 	w, err := startWorker(context.WithoutCancel(ctx), d, spec)
 	if err != nil {
 		return err

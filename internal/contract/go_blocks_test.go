@@ -11,8 +11,7 @@ import (
 )
 
 // goBlock matches a block of Go code in a page of docs. The file testdata/go/PAGE.go.txt has the Go
-// code around the blocks of a page. blockLine matches each line of that file in whose place a block
-// is put.
+// code around the blocks of a page. blockLine matches each line of that file that a block replaces.
 var (
 	goBlock   = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)

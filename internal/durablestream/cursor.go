@@ -34,8 +34,8 @@ func (d *readRequest) cursor(check uint64) string {
 }
 
 // sameContent returns the refusal Gone if the check in a client's cursor differs from the stream's
-// check at the requested offset. The client has then read content before that offset that the stream
-// no longer has.
+// check at the requested offset. In that case the stream no longer has some content that the client
+// has read before that offset.
 func (d *readRequest) sameContent(cursor string) error {
 	had, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil {

@@ -215,8 +215,8 @@ func (m *failingStore) StreamContent(ctx context.Context, id uuid.UUID, after in
 	return m.Store.StreamContent(ctx, id, after, bytes)
 }
 
-// TestStoreThatIsAway checks that a failed read of the store is repeated, so that a short failure
-// is not noticed. If the store stays unavailable, the readers get the error.
+// TestStoreThatIsAway checks that a failed read of the store is repeated, so that readers do not
+// notice a short failure. If the store stays unavailable, the readers get the error.
 func TestStoreThatIsAway(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := &failingStore{Store: opentest.Store(t)}

@@ -43,7 +43,7 @@ type Reading struct {
 	// content. An error from Alive ends the request.
 	Alive func() error
 	// WriteTimeout is the time in which the reader must receive each 64 KiB of a response
-	// (pieceBytes). Otherwise its connection is reset.
+	// (pieceBytes). Otherwise the server resets the reader's connection.
 	WriteTimeout time.Duration
 }
 

@@ -31,8 +31,8 @@ type Streams struct {
 const DefaultPerOrg = 10_000
 
 // New returns the general streams of a store. The parameter perOrg is the largest number of streams
-// of an org; 0 means DefaultPerOrg. The notifier hints tells readers on other servers about writes;
-// without a hint they notice a write within a second.
+// of an org; 0 means DefaultPerOrg. The notifier `hints` tells readers on other servers about
+// writes. Without a hint, a reader notices a write within a second.
 func New(st Store, hints notify.Notifier, perOrg int) *Streams {
 	if perOrg <= 0 {
 		perOrg = DefaultPerOrg

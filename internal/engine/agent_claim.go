@@ -14,9 +14,10 @@ import (
 // inlineSignals is the approximate maximum number of bytes of signals that a claim carries.
 const inlineSignals = 1 << 20
 
-// claimOf returns the claim of a woken execution for its worker. If the worker has parked the
-// execution's goroutine at the last commit, the claim contains only the data that is new since that
-// commit. If w has all of this data, claimOf reads nothing from the store.
+// claimOf returns the claim of an execution that a command has woken and claimed for a worker. If
+// the worker has parked the execution's goroutine at the last commit, the claim contains only the
+// data that is new since that commit. If w has all of this data, claimOf reads nothing from the
+// store.
 func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentClaim, error) {
 	x := w.Execution
 	if w.Kept == nil || !rules.LastCommit(&x).Same(w.Kept.At) || x.PersistenceMode == perdure.Local {

@@ -46,7 +46,7 @@ func (b *bench) waitingFor(signals ...string) uuid.UUID {
 }
 
 // TestBulkCancel checks that a bulk action cancels exactly the executions that match its filter at
-// two times: when the action is created, and when it handles them.
+// two times: when the action is created, and when the action handles the execution.
 func TestBulkCancel(t *testing.T) {
 	b := newBench(t)
 	waits, runs, ended := b.waitingFor("go"), b.started(), b.started()
@@ -214,8 +214,9 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
-// TestBulkActionSurvivesKills checks a bulk action in which one write fails, loses its reply or
-// happens twice. Another server continues the action, and each execution is handled exactly once.
+// TestBulkActionSurvivesKills checks a bulk action in which one write fails, its reply is lost, or
+// the write is executed twice. Another server continues the action, and each execution is handled
+// exactly once.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {

@@ -147,10 +147,10 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 	return topics
 }
 
-// poll calls the function try until try returns a claim, p.Wait is over or ctx ends. It calls try at
-// once, and then at each hint, at each value from the channel `other`, at each tick, and after the
-// time that the last call of try has returned (0 means unknown). It subscribes to the topics before
-// the first call, so that it misses no hint.
+// poll calls the function `try` until `try` returns a claim, p.Wait is over or ctx ends. It calls
+// `try` at once, and then at each hint, at each value from the channel `other`, at each tick, and
+// after the time that the last call of `try` has returned (0 means unknown). It subscribes to the
+// topics before the first call, so that it misses no hint.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
@@ -159,8 +159,8 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	tick := time.NewTicker(e.Tick)
 	defer tick.Stop()
 	for {
-		// A call of try is not cancelled with ctx. Otherwise its claims would be lost, and no other
-		// poll could claim the same executions or tasks until their leases ended.
+		// A call of `try` is not cancelled with ctx. Otherwise its claims would be lost, and no
+		// other poll could claim the same executions or tasks until their leases ended.
 		claims, soon, err := try(context.WithoutCancel(ctx))
 		if err != nil || len(claims) > 0 {
 			return claims, err

@@ -13,8 +13,9 @@ import (
 // read, the server releases the claim. Otherwise no worker could claim the execution or task until
 // the lease ended, and the end of the lease would count as a crash.
 
-// readable calls the function read for each claim, to read its data, and returns the results. It
-// leaves out claims whose data cannot be read. If none is left, it returns the last error of read.
+// readable calls the function `read` for each claim, to read the data of the claim, and returns the
+// results. It leaves out claims whose data cannot be read. If none is left, it returns the last
+// error of read.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)

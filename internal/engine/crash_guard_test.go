@@ -34,7 +34,7 @@ func (h *holder) checkpoints() {
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 }
 
-// sleeps suspends for a millisecond and claims the execution again.
+// sleeps suspends the execution for a millisecond, and claims it again.
 func (h *holder) sleeps() *holder {
 	h.Helper()
 	h.suspend(perdure.WaitUntil(h.s.Now().Add(time.Millisecond)))
@@ -67,8 +67,9 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed calls the function claim repeatedly until the execution has failed with the error code.
-// Before each call it waits for the crash guard's pause. It returns the number of calls.
+// untilFailed calls the function claim repeatedly until the execution has failed with the error
+// code. Between two calls it advances the clock to the end of the crash guard's pause. It returns
+// the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {

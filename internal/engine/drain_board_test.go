@@ -43,7 +43,8 @@ func TestCrashingExecutionIsAlone(t *testing.T) {
 	id := b.dangerous()
 	busy, idle := uuid.New(), uuid.New()
 	other := b.start()
-	// The dangerous execution is the older one, so it is claimed first, and nothing else with it.
+	// The dangerous execution is the older one, so the worker claims it first, and claims nothing
+	// else with it.
 	if got := b.pollOf(idle, 8); len(got) != 1 || got[0].id != id {
 		t.Fatalf("an idle worker got %d executions", len(got))
 	} else {
@@ -251,7 +252,7 @@ func TestCrashLoopSaysWhat(t *testing.T) {
 }
 
 // TestTakeoverWithinLeaseAndTwoSeconds checks that the executions of a killed worker can be claimed
-// within the time of its lease and two seconds.
+// at the latest two seconds after the end of its lease.
 func TestTakeoverWithinLeaseAndTwoSeconds(t *testing.T) {
 	b := newBench(t)
 	if sweep > 2*time.Second || b.e.until(perdure.Time{}) > 2*time.Second {

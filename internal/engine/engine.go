@@ -1,6 +1,6 @@
 // Package engine implements the commands on executions, with one file for each verb: start, claim,
 // commit, finish, signal, cancel, renew, release. It checks a request, reads the stored data that
-// the command needs, and runs a function of package rules in the store's committer, which
+// the command needs, and runs a function of package rules in the store's committer. That function
 // determines what the transaction changes. It sends hints only after the commit. It also has the
 // sweeps, which apply the effects of time. The packages below it have the other commands, and the
 // state in the memory of one server, such as open polls. docs/architecture.md describes the data
@@ -42,9 +42,10 @@ type Config struct {
 	// true, it has passed the text to the readers in this process, which then get no hint. The field
 	// must be set before the engine is used.
 	Grown func(Growth) bool
-	// Observer is notified of changes of executions and tasks; it may be nil.
+	// Observer is notified of the claims, lost leases, ends and refusals that metrics count; it may
+	// be nil.
 	Observer Observer
-	// Runs is notified of changes of single executions; it may be nil.
+	// Runs is notified when an execution starts, waits or ends; it may be nil.
 	Runs RunObserver
 	// Plain turns off optimizations: a commit reads each uploaded content to which it refers, even if
 	// the content was checked during the upload.
@@ -154,8 +155,8 @@ func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID
 	return e.uploads.Put(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
 
-// do runs a command. Once the command is durable, do sends its hints. The result has one Decision
-// for each execution that the command has changed.
+// do runs a command. Once the command is durable, do sends the hints of the command. The result has
+// one Decision for each execution that the command has changed.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*rules.Decision, error) {
 	all, err := e.write(ctx, c)
 	e.tell(all)

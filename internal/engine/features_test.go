@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compaction returns a compaction as a child of the entry parent. It covers the entries up to `last`.
-// The context then begins with the entry `keep`, or with the compaction if that is nil.
+// compaction returns a compaction as a child of the entry parent. It covers the entries up to
+// `last`. The context then begins with the entry `keep`, or with the compaction if keep is nil.
 func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 	e := message(&parent, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("so far")}}})
 	e.Type = perdure.EntryCompaction
@@ -22,7 +22,7 @@ func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 }
 
 // compacted creates an execution with a compaction that keeps the newest of three entries, and
-// claims it. It returns the entries.
+// claims the execution. It returns the entries.
 func (b *bench) compacted() (*holder, []perdure.NewEntry) {
 	b.Helper()
 	h := b.started()

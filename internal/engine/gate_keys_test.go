@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestTasksWithOneKeyAreJudgedSeparately checks a commit with two tasks that have the same key, of
-// which only the first is stored. The policies judge each task by its own input. If they permit only
-// the second task, the commit is refused. The clearance is what permits a task; it names a rule in
-// one case, and an approval in the other.
+// TestTasksWithOneKeyAreJudgedSeparately checks a commit with two tasks that have the same key.
+// Only the first task is stored. The policies judge each task by its own input. If the policies
+// permit only the second task, the commit is refused. The clearance is what permits a task; it
+// names a rule in one case, and an approval in the other.
 func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	const touch = `{"command":"touch a"}`
 	for name, c := range map[string]struct{ permitted, other string }{

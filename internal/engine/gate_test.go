@@ -41,7 +41,7 @@ func (b *bench) guarded() *holder {
 }
 
 // callOf returns a task with the given key that calls the tool bash. The parameter c says what
-// permits it.
+// permits the call.
 func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.NewTask {
 	t := perdure.NewTask{
 		Kind: "bash", Input: perdure.Inline([]byte(arguments)), InputHash: sha256.Sum256([]byte(arguments)), Clearance: c,
@@ -166,8 +166,8 @@ func TestAStartTightensItsDefinition(t *testing.T) {
 	}
 }
 
-// TestEditsFitTheToolWithoutAPolicy checks a question for an approval in an execution without
-// policies, asked by the agent's own code. Changed details must fit the schema of the tool that the
+// TestEditsFitTheToolWithoutAPolicy checks a question for an approval that the agent's own code
+// asks in an execution without policies. Changed details must fit the schema of the tool that the
 // question's subject names.
 func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 	b := newBench(t)

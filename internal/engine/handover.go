@@ -49,8 +49,9 @@ func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	e.keepers.Settle(slot, claim)
 }
 
-// untilClaimed polls for executions by calling the function try, until it has a claim, p.Wait is
-// over or ctx ends. It also returns claims that other commands have handed over to the poll.
+// untilClaimed polls for executions by calling the function `try`, until `try` returns a claim,
+// p.Wait is over or ctx ends. It also returns claims that other commands have handed over to the
+// poll.
 func (e *Engine) untilClaimed(ctx context.Context, o *board.Poll, topics []string, try func(context.Context) ([]perdure.AgentClaim, time.Duration, error)) ([]perdure.AgentClaim, error) {
 	look := func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
 		if given := e.keepers.Rise(o); len(given) > 0 {

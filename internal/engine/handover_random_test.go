@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// crowd is a group of workers and their executions, to which signals are sent. The workers poll,
-// cancel polls, and suspend executions with parked goroutines.
+// crowd is a group of workers and their executions. The test sends signals to the executions. The
+// workers poll, cancel polls, and suspend executions with parked goroutines.
 type crowd struct {
 	*bench
 	rnd     *rand.Rand

@@ -203,7 +203,7 @@ func (g *gated) Together(ctx context.Context, read func(store.ClaimReader) error
 }
 
 // TestPollThatEndsTakesAlongWhatIsHandedOver cancels a poll while a command claims an execution for
-// it. It checks that the poll waits for the claim and returns it.
+// this poll. It checks that the poll waits for the claim and returns it.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -275,9 +275,9 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestEndOfATaskBringsWhatIsNew checks the claim in the reply to the end of a task. It contains
-// only new data if the worker still keeps the goroutine as it was at the last commit. Otherwise it
-// contains all data.
+// TestEndOfATaskBringsWhatIsNew checks the claim in the reply to the end of a task. The claim
+// contains only new data if the worker still keeps the goroutine as it was at the last commit.
+// Otherwise the claim contains all data.
 func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept  func(h *holder) *perdure.RetainedState
@@ -416,8 +416,8 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 }
 
 // TestHandoverBesideAFullQueue checks that a woken execution is handed over to a waiting poll
-// although its queue has reached its limit of running tasks. A task that the execution creates then
-// runs only after the running task has ended.
+// although the execution's queue has reached its limit of running tasks. A task that the execution
+// creates then runs only after the running task has ended.
 func TestHandoverBesideAFullQueue(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

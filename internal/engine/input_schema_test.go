@@ -97,7 +97,7 @@ func TestAnInputThatTakesTooManyStepsIsRefused(t *testing.T) {
 }
 
 // TestAnErrorOfASchemaIsShort checks that the error of an invalid input repeats only a short part
-// of it.
+// of the input.
 func TestAnErrorOfASchemaIsShort(t *testing.T) {
 	b := newBench(t)
 	_, err := b.d.Register(t.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: "k", InputSchema: json.RawMessage(`{"pattern":"^b"}`)}}})

@@ -25,8 +25,8 @@ func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	return e.ID
 }
 
-// TestEveryInputHasAResponse checks that a start and a message each get a response, which can be read
-// by the response's id. A repeated message has the same response.
+// TestEveryInputHasAResponse checks that a start and a message each get a response, and that the
+// response can be read by its id. A repeated message has the same response.
 func TestEveryInputHasAResponse(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &rules.ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
@@ -55,10 +55,10 @@ func TestEveryInputHasAResponse(t *testing.T) {
 	b.wantCode(b.e.Conversations.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
 }
 
-// TestSteeringInputsJoinTheRunningResponse checks two inputs that arrive during a response. The server
-// gives each input a response id. The commit that takes an input says to which response the input
-// belongs. If the commit names the running response, the input joins that response. If it names the
-// input's own response id, the input begins a new response with this id.
+// TestSteeringInputsJoinTheRunningResponse checks two inputs that arrive during a response. The
+// server assigns a response id to each input. The commit that takes an input says to which response
+// the input belongs. If the commit names the running response, the input joins that response. If it
+// names the input's own response id, the input begins a new response with this id.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

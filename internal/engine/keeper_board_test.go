@@ -38,7 +38,7 @@ func TestDiscardsOfNobody(t *testing.T) {
 }
 
 // keptGoroutine returns an execution that is PENDING after a suspend and a signal. The worker with
-// the id keeper has parked its goroutine.
+// the id `keeper` has parked the execution's goroutine.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()
@@ -110,8 +110,8 @@ func TestFirstClaimEnds(t *testing.T) {
 	}
 }
 
-// TestDiscardIsTheKeepersOwn checks that only the worker that keeps a goroutine can discard it. The
-// report of any other worker has no effect.
+// TestDiscardIsTheKeepersOwn checks that the report of a discarded goroutine has an effect only if
+// it comes from the worker that keeps the goroutine.
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()

@@ -19,7 +19,7 @@ const (
 )
 
 // Drains chooses one worker for each execution that must run alone on its worker and has waited for
-// longer than IdlePatience. The chosen worker claims nothing else until it is idle. Each server has
+// longer than IdlePatience. The chosen worker claims no execution until it is idle. Each server has
 // its own Drains. The store ensures that no other execution runs beside one that must be alone.
 type Drains struct {
 	mu     sync.Mutex // guards chosen

@@ -66,9 +66,9 @@ func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
 }
 
 // Heard replaces the goroutines that are recorded for a worker by those in its heartbeat h whose
-// state is ParkedKeep. A goroutine for which unread is true belongs to an execution that could not be
-// read, and perhaps to another org. It is recorded only if it was recorded before, for this worker
-// and commit.
+// state is ParkedKeep. If `unread` is true for a goroutine, the server could not read the
+// execution, which may belong to another org. Heard then records the goroutine only if it was
+// already recorded for this worker and commit.
 func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,8 +121,8 @@ func (b *Keepers) drop(execution uuid.UUID) {
 }
 
 // Claimed removes what is recorded about an execution, because a poll of the worker has claimed it.
-// If this worker keeps the execution's goroutine and its state is completely known, Claimed returns
-// that state; otherwise nil.
+// If this worker keeps the execution's goroutine and the state of the goroutine is completely
+// known, Claimed returns that state; otherwise nil.
 func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.RetainedState {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// LostWorkers records the workers whose last connection to this server was lost. Each server has its
-// own record. If the server stops, the record is lost, and the leases of these workers just expire.
+// LostWorkers records the workers whose last connection to this server was lost. Each server has
+// its own record. If the server stops, the record is lost, and the leases of these workers end only
+// when they expire.
 type LostWorkers struct {
 	mu    sync.Mutex // guards since
 	since map[Worker]perdure.Time

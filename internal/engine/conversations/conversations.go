@@ -13,11 +13,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// MaxPendingItems bounds the items that a client may add to a conversation before its next response.
+// MaxPendingItems is the maximum number of items that a client may add to a conversation before the
+// conversation's next response.
 const MaxPendingItems = rules.MaxPendingItems
 
-// Place is the state of a conversation that a client's request has read. A command with a Place fails
-// with conflict if the conversation has changed since then.
+// Place is the state in which a client's request has read a conversation. A command with a Place
+// fails with conflict if the conversation has changed since that read.
 type Place = rules.ConversationPlace
 
 // Turn is part of a request (a start or a signal) that begins the next response of a conversation. It

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// question returns a question of kind approval, with one of two keys, whose details voters may
-// change.
+// question returns a question of kind approval, with one of two keys. Voters may change the details
+// of the question.
 func (c *crowd) question(r *rand.Rand) perdure.NewQuestion {
 	n := perdure.NewQuestion{Key: fmt.Sprint("q", r.IntN(2)), Details: json.RawMessage(`1`)}
 	n.Kind, n.Subject, n.Edit = perdure.QuestionApproval, "bash", perdure.EditClient

@@ -65,8 +65,8 @@ func (x *execution) withdrawOpen() {
 	}
 }
 
-// vote is an answer to a question. The field edited is the hash of the details if the vote changes
-// them; otherwise nil.
+// vote is an answer to a question. The field `edited` is the hash of the changed details, or nil if
+// the vote does not change the details.
 type vote struct {
 	answer       string
 	verdict      perdure.Verdict

@@ -222,8 +222,8 @@ func (m *localMachine) storeDecision(t *rapid.T) {
 	m.erased[id] = true
 }
 
-// end ends the execution. The server then erases the answers to its questions, because no worker will
-// read them.
+// end ends the execution. The server then erases the answers to the execution's questions, because
+// no worker will read them.
 func (m *localMachine) end(*rapid.T) {
 	m.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete}}, "")
 	m.x.withdrawOpen()

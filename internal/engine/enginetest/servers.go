@@ -62,7 +62,8 @@ type many struct {
 	left          atomic.Int64 // number of signals not taken yet
 }
 
-// work claims executions and takes signals, one at a time, until none is left.
+// work claims executions and takes their signals, one at a time. It calls done after the last
+// signal, and returns when ctx ends.
 func (m *many) work(ctx context.Context, done func(), f *fixture) {
 	for ctx.Err() == nil {
 		claims, err := f.d.PollAgents(ctx, pollFor(2, time.Minute))

@@ -12,7 +12,8 @@ import (
 )
 
 // Field describes one content in a reply to a client. The content to which Ref refers is written to
-// Place. If it is left out of the reply, its length and hash are written to Bytes and Sum.
+// Place. If the content is left out of the reply, the length and hash of the content are written to
+// Bytes and Sum.
 type Field struct {
 	Place *json.RawMessage
 	Ref   *perdure.BlobRef
@@ -20,11 +21,12 @@ type Field struct {
 	Sum   *string
 }
 
-// Fill writes the contents of an execution into a reply. It reads them from the store's blobs or, if
-// the execution's worker is connected, from that worker. It leaves out contents over
-// [perdure.ShownLimit], and contents that would make the reply larger than a page. It then sets
-// length and hash, so that the client can request the content. If such a content is on the worker,
-// Place gets the value [perdure.OnWorker]. Error: internal, if the worker sent other bytes.
+// Fill writes the contents of an execution into a reply. It reads them from the store's blobs or,
+// if the execution's worker is connected, from that worker. It leaves out contents over
+// [perdure.ShownLimit], and contents that would make the reply larger than a page. For a content
+// that it leaves out, Fill sets length and hash, so that the client can request the content. If
+// that content is on the worker, Place gets the value [perdure.OnWorker]. Error: internal, if the
+// worker sent other bytes.
 func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) error {
 	left := int64(store.PageBytes)
 	within, cancel := context.WithTimeout(ctx, shownWithin)
@@ -125,8 +127,8 @@ func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) e
 }
 
 // leaveOut writes the length and hash of a content into the reply instead of the content. The
-// parameter `here` says whether the server has the content. If it is false, Place gets the value
-// [perdure.OnWorker].
+// parameter `here` says whether the server has the content. If `here` is false, Place gets the
+// value [perdure.OnWorker].
 func (f Field) leaveOut(here bool) {
 	*f.Bytes, *f.Sum = f.Ref.Length, f.Ref.SHA256.String()
 	if !here {

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// errDecided ends the reading of an answer, because the question is decided.
+// errDecided is the cause with which the context of whileOpen ends: the question is decided, so the
+// command need not read an answer any more.
 var errDecided = errors.New("the question is decided")
 
 // whileOpen returns a context for the time during which a question is open. The context ends with
@@ -38,7 +39,8 @@ func (w *Watcher) whileOpen(ctx context.Context, id uuid.UUID) (open context.Con
 	}
 }
 
-// decides reports whether an event is the end of a question.
+// decides reports whether an event says that the question with the id was answered, has expired or
+// was withdrawn.
 func decides(e client.Event, id uuid.UUID) bool {
 	switch e.Type {
 	case perdure.EventQuestionAnswered, perdure.EventQuestionExpired, perdure.EventQuestionWithdrawn:

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// withContent adds the content to the event of a transcript entry of a LOCAL run, whose log has no
-// content. It reads the content from the worker that stores it. If that worker is not connected, the
-// event is returned unchanged.
+// withContent adds the content to an event about a transcript entry of a LOCAL run, because the log
+// of such a run has no content. It reads the content from the worker that stores it. If that worker
+// is not connected, withContent returns the event unchanged.
 func (w *Watcher) withContent(ctx context.Context, e client.Event) client.Event {
 	if _, text := w.View.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
 		return e

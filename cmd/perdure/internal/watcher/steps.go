@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// stepFeed supplies the steps of a run, which are shown between the events of its log. A log contains
-// no steps, so stepFeed reads them from the run's list of tasks, and keeps at most one page of that
-// list.
+// stepFeed supplies the steps of a run, which are shown between the events of its log. A log
+// contains no steps, so stepFeed reads them from the run's list of tasks. It holds at most one page
+// of that list in memory.
 type stepFeed struct {
 	conn *connection.Conn
 	id   uuid.UUID
@@ -30,8 +30,8 @@ func newStepFeed(conn *connection.Conn, x *perdure.Execution) *stepFeed {
 	return &stepFeed{conn: conn, id: x.ID, more: true, seq: x.MaxSeq}
 }
 
-// before returns the oldest step that it has not returned yet, if that step was recorded before an
-// event; otherwise nil. The parameters are the seq and the time of the event.
+// before returns the next step to show, if that step was recorded before an event; otherwise nil.
+// The parameters are the seq and the time of the event.
 func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*perdure.Task, error) {
 	if seq > f.seq && !f.more {
 		x, err := f.conn.Get(ctx, f.id)
@@ -53,8 +53,9 @@ func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*per
 	return first, nil
 }
 
-// next requests the page of the task list at the cursor, and adds its steps to f.steps. It leaves out
-// those that it added when it read the same page before, because the last page may have grown.
+// next requests the page of the task list at f.cursor, and adds the steps of the page to f.steps.
+// The last page of the list may have grown since next read it; next adds only the steps that it has
+// not added before.
 func (f *stepFeed) next(ctx context.Context) error {
 	p, err := f.conn.AllTasksPage(ctx, f.id, client.PageOptions{Cursor: f.cursor, Limit: 200})
 	if err != nil {
@@ -100,7 +101,8 @@ func (w *Watcher) show(ctx context.Context, e client.Event) error {
 	return w.View.Event(w.withContent(ctx, e))
 }
 
-// showSteps shows the steps that were recorded before an event.
+// showSteps shows the steps that were recorded before an event. The parameters are the seq and the
+// time of the event.
 func (w *Watcher) showSteps(ctx context.Context, seq int64, at perdure.Time) error {
 	for {
 		step, err := w.steps.before(ctx, seq, at)

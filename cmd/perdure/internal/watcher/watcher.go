@@ -22,7 +22,7 @@ import (
 type Watcher struct {
 	*connection.RunConn
 	View terminal.View
-	// Cursor is the position in the log after which the watcher follows.
+	// Cursor is a position in the log. The watcher shows the events after it.
 	Cursor string
 	Chat   bool // continue the run with the user's input
 	// Patient is set for a watcher that keeps following while the run waits for the user, as in
@@ -48,7 +48,8 @@ type Watcher struct {
 // Session is a chat with an input line. If a watcher has a Session, the Session reads what the user
 // types, and the watcher does not.
 type Session interface {
-	// SetAside returns an error if the user has chosen another question, which must be asked first.
+	// SetAside returns an error if the user has chosen a question. That question must be asked
+	// first.
 	SetAside() error
 	// ReadAnswer reads a line of the answer to a question. The result ok is false at the end of the
 	// input. The parameter leavable says whether the user may leave the question open.
@@ -221,8 +222,8 @@ func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 // noWorkerAfter is the time after which the command prints why no worker has claimed the run.
 const noWorkerAfter = 5 * time.Second
 
-// endStatus returns the status with which the command stops following after this event, or "" to
-// continue.
+// endStatus returns the status with which the command stops following after the event, or "" if the
+// command continues to follow.
 func (w *Watcher) endStatus(e client.Event) perdure.Status {
 	if e.Type.Ends() {
 		return perdure.StatusCompleted // the caller reads the exact status from the execution
