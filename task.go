@@ -230,8 +230,8 @@ type Task struct {
 	Place Place `json:"-"`
 }
 
-// Place identifies a position in a conversation: a turn, a response, a message and a tool call. Events
-// and blocks that are created at this position carry it.
+// Place identifies a position in a conversation: a turn, a response, a message and a tool call.
+// Events and blocks that are created at this position contain this Place.
 type Place struct {
 	ResponseID string `json:"responseId,omitempty"`
 	TurnID     string `json:"turnId,omitempty"`

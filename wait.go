@@ -33,7 +33,7 @@ type Wait struct {
 	Question *uuid.UUID `json:"question,omitempty"`
 	Timer    *Time      `json:"timer,omitempty"`
 	// After is a duration by the store's clock. It begins when the agent first calls the wait with
-	// the name Name after the newest checkpoint. In a stored wait, Timer replaces it.
+	// the name Name after the newest checkpoint. In a stored wait, Timer is set and After is not.
 	After time.Duration `json:"after,omitempty"`
 	Name  string        `json:"name,omitempty"`
 	Met   bool          `json:"met,omitempty"`
@@ -309,8 +309,8 @@ func (w Wait) walk(visit func(Wait)) {
 	}
 }
 
-// CheckName returns an error if the name of a signal is invalid. A valid name has 1 to 200 characters,
-// no empty segment and no wildcard.
+// CheckName returns an error if the name of a signal is invalid. A valid name has 1 to 200
+// characters, no wildcard, and no empty segment (segments are separated by dots).
 func CheckName(name string) error {
 	if strings.Contains(name, "*") {
 		return FieldErrorf("signalName", "must not hold *, which stands for patterns")

@@ -33,8 +33,8 @@ const (
 	OldSecretLife = 24 * time.Hour
 )
 
-// DeliveryRetries are the pauses after failed attempts of a delivery. A delivery is dead if the attempt
-// after the last pause fails, too.
+// DeliveryRetries are the pauses after failed attempts of a delivery. A delivery is dead if the
+// attempt after the last pause fails.
 var DeliveryRetries = []time.Duration{
 	5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 24 * time.Hour,
 }

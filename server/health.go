@@ -60,8 +60,8 @@ func wordOf(err error) string {
 	return "the store has failed"
 }
 
-// uncheckedNote returns a note with the progress of checking a store that was not closed cleanly. The
-// second result is false if the store needs no check.
+// uncheckedNote returns a note with the progress of the search for damage in a store that was not
+// closed cleanly. The second result is false if the store needs no check.
 func uncheckedNote(of store.Store) (health.Reason, bool) {
 	c, ok := of.(store.Checking)
 	if !ok {

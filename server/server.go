@@ -35,8 +35,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// DevOrg is the org of dev mode, and the org in which the token of the data directory acts unless a call
-// names another one.
+// DevOrg is the org of dev mode, and the org of calls that are made with the token of the data
+// directory and name no org.
 const DevOrg = perdure.DefaultOrg
 
 // DefaultOrgsCPU is the default of Config.OrgsCPU.
@@ -288,8 +288,9 @@ func (s *Server) fail(err error) {
 // data directory releases the worker's leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read content that only a worker stores, even if the worker
-// does not run. Call the returned function to stop it.
+// ServeContents lets clients of an org read content that only the given worker stores, even while
+// that worker does not run: the server reads the content from `source`. Call the returned function
+// to end this.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.Homes().ServeContents(org, worker, source)
 }

@@ -149,9 +149,9 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 }
 
 // StoreNeedsCheck reports whether an embedded store may be damaged. The result `unchecked` says
-// that the store was not closed cleanly and no server has completed a check since. It is false
-// while a process that owns the data directory uses the store. The result `damaged` says that the
-// last check found damage.
+// that the store was not closed cleanly and no server has completed a check since. `unchecked` is
+// false while a process that owns the data directory uses the store. The result `damaged` says that
+// the last check found damage.
 func StoreNeedsCheck(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {

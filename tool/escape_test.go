@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// outsideFile returns a workspace and the path of a file with a secret beside it.
+// outsideFile returns a workspace and the path of a folder outside it. That folder contains a file
+// named "secret".
 func outsideFile(t *testing.T) (w *Workspace, outside string) {
 	t.Helper()
 	outside = t.TempDir()

@@ -151,8 +151,8 @@ func TestNoCommandReachesASocket(t *testing.T) {
 	}
 }
 
-// socketAttacksBeside does what socketAttacks does, with other names. The sockets are removed when
-// the caller's test ends.
+// socketAttacksBeside does what socketAttacks does, for sockets with other names. The sockets are
+// removed when the caller's test ends.
 func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][]string) {
 	t.Helper()
 	name := filepath.Join(filepath.Dir(workspace), "o")

@@ -157,8 +157,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		f.Result = perdure.Inline(result)
 	}
 	// Once the server has the outcome, it replies to heartbeats that the lease is lost, and the
-	// context of the attempt is cancelled. The loop ignores that cancel: it sends the outcome until
-	// the server has replied to the outcome itself, and this reply may contain a claim.
+	// worker then cancels the context of the attempt. The loop ignores that cancel: it sends the
+	// outcome until the server has replied to the outcome itself, and this reply may contain a
+	// claim.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)
@@ -172,7 +173,8 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Info("the outcome of a task came too late")
 	default:
 		if perdure.IsCode(err, notStored) {
-			// Nothing more is sent: the lease expires, and the server treats the attempt as lost.
+			// The worker sends nothing more for this attempt: the lease expires, and the server
+			// treats the attempt as lost.
 			a.w.Observer.notStored(true)
 		}
 		a.log().Error("the outcome of a task was not stored", "error", err)
