@@ -25,8 +25,9 @@ const (
 	// DeliveryLease is the time in which the server that has claimed a delivery must send it and record
 	// the outcome. After that time, any server may send the delivery again.
 	DeliveryLease = time.Minute
-	// DeliveryKept is how long a delivery is stored after it was delivered or became dead. A pending
-	// delivery of a disabled webhook is stored equally long.
+	// DeliveryKept is how long a delivery is stored after it was delivered or became dead. A
+	// pending delivery of a disabled webhook is stored for the same time after its next attempt was
+	// due.
 	DeliveryKept = 7 * 24 * time.Hour
 	// OldSecretLife is how long deliveries are also signed with the old secret after the secret was
 	// rotated.

@@ -305,8 +305,9 @@ func (a *attempt) renewed() leaseClock {
 	return a.renew
 }
 
-// beat returns the part of the next heartbeat that is about this attempt, with the progress and the
-// signs of life that the server has not acknowledged yet.
+// beat returns the part of the next heartbeat that is about this attempt. If the task's code has
+// called Heartbeat or Progress since the last call that the server has acknowledged, that part
+// reports this and the newest progress.
 func (a *attempt) beat() perdure.TaskHeartbeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -69,8 +69,8 @@ func TestResumeOfEveryEnd(t *testing.T) {
 	})
 }
 
-// TestResumeComparesTheCallersKey checks a task whose key was chosen by agent code. With another
-// input, the same key is refused, even if the first task is known to have ended.
+// TestResumeComparesTheCallersKey checks a task whose key was chosen by agent code. The server
+// refuses the same key with another input, even if the worker knows that the first task has ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })

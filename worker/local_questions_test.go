@@ -54,8 +54,8 @@ func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error 
 
 // TestNothingOfALocalQuestionIsAtRest checks the files of the server for a question of a LOCAL
 // execution. They contain no content of the question while it is open, and no content of the answer
-// once the run has taken it. The answer is then read from the worker. The same contents of a REMOTE
-// execution are found in the files.
+// once the run has taken it. The server then reads the answer from the worker. The same contents of
+// a REMOTE execution are found in the files.
 func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, mode := range modes {

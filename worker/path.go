@@ -160,8 +160,8 @@ func (p *paths) makeRoom() {
 	}
 }
 
-// at returns the cache's record of an execution, and marks it as the most recently used one. If
-// there is none, it adds an empty one. The caller has locked p.mu.
+// at returns the cache's record of an execution, and marks it as the most recently used one. If the
+// cache has no record, at adds an empty one. The caller has locked p.mu.
 func (p *paths) at(execution uuid.UUID) *cachedPath {
 	h := p.cache.Get(execution)
 	if h == nil {

@@ -1,7 +1,7 @@
 // Package worker claims executions and tasks from a server, and runs the code that is registered
 // for their kinds. A worker parks the goroutine of a suspended execution in memory. The goroutine
 // continues if this worker claims the execution next and nothing has changed in between. Otherwise
-// the worker discards it, and the function is entered again from the top.
+// the worker discards the goroutine, and the function is entered again from the top.
 package worker
 
 import (

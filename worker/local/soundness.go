@@ -73,8 +73,8 @@ func (s *soundness) pass() error {
 	return s.mark.Write(pagecheck.Open)
 }
 
-// background starts a check of the whole file, unless the file is known not to be damaged. If the check
-// finds damage, it stops all writing of w.
+// background starts a check of the whole file, unless the file is known not to be damaged. If the
+// check finds damage, w accepts no more writes.
 func (s *soundness) background(w *writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan struct{})

@@ -140,8 +140,8 @@ func ReadID(dir string) (uuid.UUID, error) {
 // WorkerID returns the id of the store's worker, which never changes.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
-// Results returns the store for results of attempts that the server has not stored yet. It is in
-// the same directory.
+// Results returns the store for results of attempts that the server has not stored yet. That store
+// is in the same directory as s.
 func (s *Store) Results() *results.Store { return s.results }
 
 // Close completes pending writes and closes the store. Later calls of Close return the same error as the

@@ -1,5 +1,5 @@
 // Package streams sends to the server what the code of a worker streams: text as blocks that grow,
-// and single events. It knows runs and attempts only by their leases.
+// and single events. It identifies runs and attempts only by their leases.
 package streams
 
 import (
