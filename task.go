@@ -48,7 +48,8 @@ type TaskOptions struct {
 	// Instance distinguishes tasks of one kind that have equal inputs. Without Instance, such tasks
 	// are one task.
 	Instance string `json:"instance,omitempty"`
-	// Key is an idempotency key that the caller chooses. It replaces the hash of the input.
+	// Key is an idempotency key that the caller chooses. The task key is computed from this key in
+	// place of the input.
 	Key string `json:"key,omitempty"`
 	// MaxAttempts is the maximum number of attempts, including the first; default 3.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
@@ -81,8 +82,8 @@ type TaskOptions struct {
 	// the task, the server appends an event that reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
 	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires
-	// is RequiresConfined if only a worker that confines commands may run the call. A task with Net
-	// or Requires is given only to workers with FeatureQuestions.
+	// is RequiresConfined if only a worker that confines commands may run the call. The server
+	// gives a task with Net or Requires only to workers with FeatureQuestions.
 	Net      string `json:"net,omitempty"`
 	Requires string `json:"requires,omitempty"`
 }

@@ -177,9 +177,10 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due time of
-// each named timer that an earlier call has seen. For such a name, At uses the recorded due time.
-// Otherwise the due time is the store's time `now` plus After, and At adds it to the returned record.
+// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due time
+// of each named timer for which an earlier call of At computed the due time. For such a name, At
+// uses the recorded due time. Otherwise the due time is the store's time `now` plus After, and At
+// adds it to the returned record.
 func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {

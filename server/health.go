@@ -50,7 +50,7 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns the message of a store's error, without the errors that it wraps. Even
+// wordOf returns the message of a store's error, without the errors that it wraps, because even
 // unauthenticated callers may read this message.
 func wordOf(err error) string {
 	var coded *perdure.Error

@@ -49,7 +49,7 @@ func invalidStoreURL() error {
 }
 
 // Migrate updates the tables of the store at url. It returns the previous and the current version.
-// Servers call it when they start.
+// Every server does the same when it starts.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	if c := (Config{Store: url}); !c.shared() {
 		return 0, 0, invalidStoreURL()

@@ -55,9 +55,9 @@ type CopyConfig struct {
 }
 
 // CopyStore copies an embedded store into a PostgreSQL database, where runs continue from their
-// current state. The source is closed permanently unless Keep is set. CopyStore may be interrupted
-// at any time and called again. The error is an *OwnedError while a process owns the data
-// directory.
+// current state. Unless Keep is set, no server can open the source after the copy. CopyStore may be
+// interrupted at any time and called again. The error is an *OwnedError while a process owns the
+// data directory.
 func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	if to := (Config{Store: c.To}); !to.shared() {
 		return nil, invalidStoreURL()

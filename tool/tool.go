@@ -28,8 +28,8 @@ type Tool struct {
 	// Timeout is the maximum duration of one attempt to run a call; 0 means no timeout. The caller of Run
 	// enforces it.
 	Timeout time.Duration
-	// Run runs a call. It returns a Result for every outcome, including a failure, to which a model
-	// can react. It returns an error if the environment has failed, or the cause of ctx if the call
+	// Run runs a call. It returns a Result for every outcome to which a model can react, including
+	// failures. It returns an error if the environment has failed, or the cause of ctx if the call
 	// was cancelled. If it returns both, the Result says what was done before the error.
 	Run func(ctx context.Context, call *Call) (Result, error)
 

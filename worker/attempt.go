@@ -28,8 +28,8 @@ type attempt struct {
 
 	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses this field
 
-	// silence is the timer that cancels the attempt when its code has been silent for the heartbeat
-	// timeout; nil if there is no such timeout.
+	// silence is the timer that cancels the attempt when its code has called neither Heartbeat nor
+	// Progress for the heartbeat timeout; nil if there is no such timeout.
 	silence *time.Timer
 
 	mu            sync.Mutex // guards the fields below
@@ -46,8 +46,8 @@ var _ agent.TaskContext = (*attempt)(nil)
 // timeout.
 var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 
-// errSilent is the cause with which an attempt's context ends if its code was silent for longer than the
-// heartbeat timeout.
+// errSilent is the cause with which an attempt's context ends if its code called neither Heartbeat
+// nor Progress for longer than the heartbeat timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
 // startAttempt runs the code of the claimed task in a new goroutine. The claim occupies a task

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// commit sends the pending work and the outcome to the server. If the reply is lost, or the server cannot
-// store the commit now, it sends the same commit again until the lease expires. If the lease is lost,
-// commit ends the goroutine. If the server refuses the commit for another reason, commit drops the pending
-// work and returns the error.
+// commit sends the pending work and the outcome to the server. If the reply is lost, or the server
+// cannot store the data now, commit sends the same data again until the lease expires. If the lease
+// is lost, commit ends the goroutine. If the server refuses the commit for another reason, commit
+// drops the pending work and returns the error.
 func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	if r.over() {
 		r.exit(context.Cause(r.Context))

@@ -14,8 +14,8 @@ import (
 
 // Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and
 // receives whole contents. For a LOCAL execution, the server stores only rows with the order,
-// length and hash of each content; it receives streamed text, but only forwards it. Calls about
-// REMOTE executions are passed on unchanged.
+// length and hash of each content; it receives streamed text, but only forwards it. A Dispatch
+// passes calls about REMOTE executions on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store

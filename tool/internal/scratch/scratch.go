@@ -30,7 +30,7 @@ type Store struct {
 	runs map[string]*runFolders
 }
 
-// runFolders is what a Store knows about the temporary folders of one run.
+// runFolders describes the temporary folders of one run.
 type runFolders struct {
 	dir   string
 	users int
