@@ -78,8 +78,9 @@ type TaskOptions struct {
 	// ReadsContext reports that the task reads the model's context. Only workers that support all
 	// features that the execution needs get such a task.
 	ReadsContext bool `json:"readsContext,omitempty"`
-	// Compacts is set on a task that writes the summary of a compaction. If the execution ends before
-	// the task, the server appends an event that reports the failed compaction.
+	// Compacts is the reason of the compaction if the task writes the summary of a compaction, and
+	// "" otherwise. If the execution ends before such a task, the server appends an event that
+	// reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
 	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires
 	// is RequiresConfined if only a worker that confines commands may run the call. The server

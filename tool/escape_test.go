@@ -92,7 +92,8 @@ func TestPatternsLeadNowhere(t *testing.T) {
 }
 
 // TestWritingLeavesOtherNamesOfAFileAlone checks a file in the workspace that is a hard link to a
-// file outside. A write replaces the link with a new file and leaves the file outside unchanged.
+// file outside the workspace. A write replaces the link with a new file and leaves the file outside
+// the workspace unchanged.
 func TestWritingLeavesOtherNamesOfAFileAlone(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(w.Dir(), "hard")); err != nil {

@@ -56,8 +56,9 @@ type Call struct {
 	// Emit receives the events that clients who watch the run are to see. Built-in tools emit
 	// values of type Event.
 	Emit func(data any)
-	// Record stores the id of a process group that a tool has started. If this process dies, its
-	// next start can kill the group. The result `forget` removes the stored id. See Recorder.
+	// Record stores the id of a process group that a tool has started. If this process dies, the
+	// program can kill the group at its next start. The result `forget` removes the stored id. See
+	// Recorder.
 	Record func(pgid int) (forget func())
 }
 

@@ -39,8 +39,8 @@ type WorkspaceOptions struct {
 	Limits Limits
 	// Sockets says whether commands may use Unix sockets; "" means SocketsDeny.
 	Sockets Sockets
-	// Scratch has the temporary folders that the commands of a run share. If it is nil, each command has
-	// folders of its own, which are removed when it ends.
+	// Scratch has the temporary folders that the commands of a run share. If it is nil, each
+	// command has folders of its own, which are removed when the command ends.
 	Scratch *Scratch
 	// Groups creates a control group for each command, in which the kernel enforces the limits of processes
 	// and memory. If it is nil, a watcher in this process enforces these limits.

@@ -87,8 +87,8 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	// The claim is released if the worker has no code for the task, is draining, or has little time
-	// left of the lease. Another worker can then claim the task.
+	// The worker releases the claim if it has no code for the task, if it is draining, or if little
+	// time of the lease is left. Another worker can then claim the task.
 	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return

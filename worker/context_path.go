@@ -56,7 +56,7 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 		err = errOtherPath
 	}
 	// An older server returns not_found if the cached entries are on another branch of the
-	// conversation. The query is then repeated without After, as after errOtherPath.
+	// conversation. The worker then repeats the query without After, as it does after errOtherPath.
 	if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
 		q.After = nil
 		read, err = w.read(ctx, q)

@@ -169,7 +169,8 @@ func TestALocalQuestionWithoutItsWorker(t *testing.T) {
 }
 
 // TestAnswersToLocalQuestionsAreChecked checks that the server reads the schema, the choices or the
-// details of a LOCAL question from the worker. It compares answers and approvals with them.
+// details of a LOCAL question from the worker. The server compares answers and approvals with what
+// it has read.
 func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

@@ -31,7 +31,7 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 }
 
 // setParking sets whether the goroutine of this run may continue with the claim that follows the
-// next commit. If so, it also prepares the description of the goroutine that the commit sends to
+// next commit. If so, it also prepares a description of the goroutine, which the commit sends to
 // the server.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
@@ -167,8 +167,8 @@ func (w *Worker) dropParked(r *run) {
 	}
 }
 
-// keeps reports whether the goroutine of the run is parked, or will be parked by the commit that it is
-// sending. The caller has locked w.mu.
+// keeps reports whether the goroutine of the run is parked, or will be parked by the commit that
+// the run is sending. The caller has locked w.mu.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
 // goOn hands the claim c to the goroutine of its execution if that goroutine has parked, or is

@@ -118,9 +118,9 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadID returns the id of the worker that owns the directory dir, or uuid.Nil if dir has no id. Error:
-// internal if the id cannot be read. The caller must not replace the id then, because the stored contents
-// belong to the old one.
+// ReadID returns the id of the worker that owns the directory dir, or uuid.Nil if dir has no id.
+// Error: internal if the id cannot be read. The caller must not replace the id then, because the
+// stored contents belong to the old id.
 func ReadID(dir string) (uuid.UUID, error) {
 	path := filepath.Join(dir, idFile)
 	raw, err := os.ReadFile(path)

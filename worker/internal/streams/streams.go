@@ -42,8 +42,8 @@ type Streams struct {
 	// the output when it is sent again.
 	temporary func(error) bool
 	wake      chan struct{}
-	// failures is the number of batches of frames in a row that have failed. last is the time when
-	// the newest batch was sent. Only the goroutine of Run uses these fields.
+	// failures is the number of consecutive batches of frames that have failed until now. last is
+	// the time when the newest batch was sent. Only the goroutine of Run uses these fields.
 	failures int
 	last     time.Time
 
