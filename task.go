@@ -48,8 +48,8 @@ type TaskOptions struct {
 	// Instance distinguishes tasks of one kind that have equal inputs. Without Instance, such tasks
 	// are one task.
 	Instance string `json:"instance,omitempty"`
-	// Key is an idempotency key that the caller chooses. The task key is computed from this key in
-	// place of the input.
+	// Key is an idempotency key that the caller chooses. The task key is computed from this key and
+	// not from the input.
 	Key string `json:"key,omitempty"`
 	// MaxAttempts is the maximum number of attempts, including the first; default 3.
 	MaxAttempts int `json:"maxAttempts,omitempty"`

@@ -68,7 +68,7 @@ func ExampleNewSet() {
 	// invalid_argument
 }
 
-// This example lists the tools of a set that change nothing.
+// This example lists those tools of a set that change nothing.
 func ExampleSet_Tools() {
 	set, err := tool.NewSet(tool.Builtin()...)
 	if err != nil {

@@ -101,7 +101,7 @@ func (a *attempt) main() {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
-		// Another worker may have the task now, so the outcome of this attempt is dropped.
+		// Another worker may have the task now, so the worker drops the outcome of this attempt.
 		a.w.Observer.leaseLost(true)
 	default:
 		failure := a.failure(err, cause)

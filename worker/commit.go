@@ -120,8 +120,8 @@ func (r *run) forget() {
 	r.leaf = r.stored
 }
 
-// cancelRequested reports whether the execution is being cancelled. If no heartbeat has said so, it asks
-// the server.
+// cancelRequested reports whether the execution is being cancelled. If no heartbeat has reported a
+// cancel, cancelRequested asks the server.
 func (r *run) cancelRequested() bool {
 	r.mu.Lock()
 	known := r.beat.CancelRequested

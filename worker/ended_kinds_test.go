@@ -62,7 +62,7 @@ func TestResumeOfEveryEnd(t *testing.T) {
 		if ran.Load() != before || before != calls+3 {
 			b.Errorf("%d ran before, and %d in all", before, ran.Load())
 		}
-		// Each task that is not known to have ended would cause a commit.
+		// If the worker did not know that a task has ended, it would make a commit for the task.
 		if n, m := f.count("Commit"), f.count("Tasks"); n > 4 || m > 4 {
 			b.Errorf("%d commits and %d calls of GetTasks for %d records", n, m, calls+5)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// freshFor is how long after a read the pending signals count as current.
+	// freshFor is the time after a read in which the run does not read pending signals again.
 	freshFor = 20 * time.Millisecond
 	// signalPage is the maximum number of signals per read.
 	signalPage = 200

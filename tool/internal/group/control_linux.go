@@ -27,7 +27,7 @@ type Control struct {
 }
 
 // bound writes the limits to the files of the control group. If the file for swap is missing, bound
-// continues, because such a kernel does not count swap.
+// continues, because a kernel without that file does not count swap.
 func (c *Control) bound() error {
 	if c.limits.Memory > 0 {
 		if err := writeGroup(c.dir, "memory.max", strconv.FormatInt(c.limits.Memory, 10)); err != nil {
