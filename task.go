@@ -57,9 +57,9 @@ type TaskOptions struct {
 	// to BackoffMax. Defaults: 1 s and 60 s.
 	BackoffBase time.Duration `json:"backoffBase,omitempty"`
 	BackoffMax  time.Duration `json:"backoffMax,omitempty"`
-	// ScheduleToClose limits the time from scheduling the task to its end, and AttemptTimeout the time
-	// of one attempt. HeartbeatTimeout limits the time in which the task's own code shows no activity;
-	// the heartbeats of its worker do not count. 0 means no limit.
+	// ScheduleToClose limits the time from scheduling the task to its end, and AttemptTimeout the
+	// time of one attempt. HeartbeatTimeout limits the time in which the task's own code calls
+	// neither Heartbeat nor Progress; the heartbeats of its worker do not count. 0 means no limit.
 	ScheduleToClose  time.Duration `json:"scheduleToClose,omitempty"`
 	AttemptTimeout   time.Duration `json:"attemptTimeout,omitempty"`
 	HeartbeatTimeout time.Duration `json:"heartbeatTimeout,omitempty"`

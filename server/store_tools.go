@@ -42,7 +42,8 @@ const StepCompare = transfer.StepCompare
 
 // CopyConfig names the source and the destination of a copy.
 type CopyConfig struct {
-	// From is the file of an embedded store. No process may own its data directory.
+	// From is the file of an embedded store. No process may own the data directory that contains
+	// the file.
 	From string
 	// To is the URL of a PostgreSQL database that contains no store.
 	To string

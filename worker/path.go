@@ -49,7 +49,7 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 		}
 		read, err := w.read(ctx, q)
 		if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
-			// The cached entries are on another branch of the conversation.
+			// The cached entries are on another branch of the conversation than the leaf.
 			held, q.After = nil, nil
 			read, err = w.read(ctx, q)
 		}

@@ -83,8 +83,8 @@ type Config struct {
 	// Report, if set, is called with a description of a probable mistake in agent code. For example, a
 	// function that was entered again may append an entry without a key for the second time.
 	Report func(string)
-	// Observer, if set, is called when something happens in the worker. Package worker/metrics
-	// contains an Observer that counts what happens.
+	// Observer, if set, has functions that the worker calls when something happens in it. Package
+	// worker/metrics contains an Observer that counts what happens.
 	Observer *Observer
 	// TracerProvider, if set, creates spans of claims, attempts, and model and tool calls.
 	TracerProvider trace.TracerProvider

@@ -51,8 +51,8 @@ func (c *Control) bound() error {
 func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
 // excess returns a description of the limit that the command exceeds, or "". If `first` is true,
-// one process in the group is the first process of a PID namespace, which does not count as part of
-// the command.
+// one process in the group is the first process of a PID namespace. That process does not count as
+// part of the command.
 func (c *Control) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over
