@@ -18,8 +18,8 @@ const (
 	// SignalTaken is the state of a signal that a commit has taken. If the function is entered again
 	// before the next checkpoint, it receives the signal again.
 	SignalTaken SignalState = "taken"
-	// SignalConsumed is the state of a taken signal after the next checkpoint. It is not delivered
-	// again.
+	// SignalConsumed is the state of a taken signal after the next checkpoint. The signal is not
+	// delivered again.
 	SignalConsumed SignalState = "consumed"
 )
 

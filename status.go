@@ -40,8 +40,8 @@ func (s Status) Terminal() bool {
 // Held reports whether a worker holds a lease on an execution with this status.
 func (s Status) Held() bool { return s == StatusRunning || s == StatusCancelling }
 
-// PersistenceMode says where the contents of an execution are stored: on the server (REMOTE) or on its
-// worker (LOCAL).
+// PersistenceMode says where the contents of an execution are stored: on the server (REMOTE) or on
+// its home worker (LOCAL).
 type PersistenceMode string
 
 const (

@@ -48,7 +48,8 @@ type TaskOptions struct {
 	// Instance distinguishes tasks of one kind that have equal inputs. Without Instance, such tasks
 	// are one task.
 	Instance string `json:"instance,omitempty"`
-	// Key is an idempotency key that the caller chooses. It replaces the hash of the input.
+	// Key is an idempotency key that the caller chooses. The task key is computed from this key and
+	// not from the input.
 	Key string `json:"key,omitempty"`
 	// MaxAttempts is the maximum number of attempts, including the first; default 3.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
@@ -56,9 +57,9 @@ type TaskOptions struct {
 	// to BackoffMax. Defaults: 1 s and 60 s.
 	BackoffBase time.Duration `json:"backoffBase,omitempty"`
 	BackoffMax  time.Duration `json:"backoffMax,omitempty"`
-	// ScheduleToClose limits the time from scheduling the task to its end, and AttemptTimeout the time
-	// of one attempt. HeartbeatTimeout limits the time in which the task's own code shows no activity;
-	// the heartbeats of its worker do not count. 0 means no limit.
+	// ScheduleToClose limits the time from scheduling the task to its end, and AttemptTimeout the
+	// time of one attempt. HeartbeatTimeout limits the time in which the task's own code calls
+	// neither Heartbeat nor Progress; the heartbeats of its worker do not count. 0 means no limit.
 	ScheduleToClose  time.Duration `json:"scheduleToClose,omitempty"`
 	AttemptTimeout   time.Duration `json:"attemptTimeout,omitempty"`
 	HeartbeatTimeout time.Duration `json:"heartbeatTimeout,omitempty"`
@@ -77,12 +78,13 @@ type TaskOptions struct {
 	// ReadsContext reports that the task reads the model's context. Only workers that support all
 	// features that the execution needs get such a task.
 	ReadsContext bool `json:"readsContext,omitempty"`
-	// Compacts is set on a task that writes the summary of a compaction. If the execution ends before
-	// the task, the server appends an event that reports the failed compaction.
+	// Compacts is the reason of the compaction if the task writes the summary of a compaction, and
+	// "" otherwise. If the execution ends before such a task, the server appends an event that
+	// reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
 	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires
-	// is RequiresConfined if only a worker that confines commands may run the call. A task with Net
-	// or Requires is given only to workers with FeatureQuestions.
+	// is RequiresConfined if only a worker that confines commands may run the call. The server
+	// gives a task with Net or Requires only to workers with FeatureQuestions.
 	Net      string `json:"net,omitempty"`
 	Requires string `json:"requires,omitempty"`
 }
@@ -230,8 +232,8 @@ type Task struct {
 	Place Place `json:"-"`
 }
 
-// Place identifies a position in a conversation: a turn, a response, a message and a tool call. Events
-// and blocks that are created at this position carry it.
+// Place identifies a position in a conversation: a turn, a response, a message and a tool call.
+// Events and blocks that are created at this position contain this Place.
 type Place struct {
 	ResponseID string `json:"responseId,omitempty"`
 	TurnID     string `json:"turnId,omitempty"`

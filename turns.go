@@ -53,7 +53,8 @@ type Hints struct {
 	// User and SafetyIdentifier identify the end user to the provider's abuse detection.
 	User             string `json:"user,omitempty"`
 	SafetyIdentifier string `json:"safetyIdentifier,omitempty"`
-	// PromptCacheKey is the same for requests that share a prefix, so that the provider caches it.
+	// PromptCacheKey is the same for requests that share a prefix, so that the provider caches that
+	// prefix.
 	PromptCacheKey string `json:"promptCacheKey,omitempty"`
 	// Verbosity is the length of the model's text: low, medium or high.
 	Verbosity string `json:"verbosity,omitempty"`

@@ -138,9 +138,9 @@ func checkUserContent(field string, parts []Part) error {
 }
 
 // CheckMessages checks whether messages can follow a conversation that has the given open tool
-// calls. The list may begin with results of these calls. It need not have a result for each: the
-// receiver adds the missing results before the next message. A tool call inside the list must have
-// its result there. The error is invalid_argument and names the given field.
+// calls. The list may begin with results of these calls. It need not have a result for each of
+// them: the receiver adds the missing results before the next message. A tool call inside the list
+// must have its result there. The error is invalid_argument and names the given field.
 func CheckMessages(field string, open []string, messages []InputMessage) error {
 	if len(messages) > MaxMessages {
 		return FieldErrorf(field, "has %d messages; the limit is %d", len(messages), MaxMessages)

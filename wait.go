@@ -33,7 +33,7 @@ type Wait struct {
 	Question *uuid.UUID `json:"question,omitempty"`
 	Timer    *Time      `json:"timer,omitempty"`
 	// After is a duration by the store's clock. It begins when the agent first calls the wait with
-	// the name Name after the newest checkpoint. In a stored wait, Timer replaces it.
+	// the name Name after the newest checkpoint. In a stored wait, Timer is set and After is not.
 	After time.Duration `json:"after,omitempty"`
 	Name  string        `json:"name,omitempty"`
 	Met   bool          `json:"met,omitempty"`
@@ -177,9 +177,10 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due time of
-// each named timer that an earlier call has seen. For such a name, At uses the recorded due time.
-// Otherwise the due time is the store's time `now` plus After, and At adds it to the returned record.
+// At returns a copy of w in which a Timer replaces each After. The record `asked` has the due time
+// of each named timer for which an earlier call of At computed the due time. For such a name, At
+// uses the recorded due time. Otherwise the due time is the store's time `now` plus After, and At
+// adds it to the returned record.
 func (w Wait) At(now Time, asked RecordedWaits) (Wait, RecordedWaits) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
@@ -309,8 +310,8 @@ func (w Wait) walk(visit func(Wait)) {
 	}
 }
 
-// CheckName returns an error if the name of a signal is invalid. A valid name has 1 to 200 characters,
-// no empty segment and no wildcard.
+// CheckName returns an error if the name of a signal is invalid. A valid name has 1 to 200
+// characters, no wildcard, and no empty segment (segments are separated by dots).
 func CheckName(name string) error {
 	if strings.Contains(name, "*") {
 		return FieldErrorf("signalName", "must not hold *, which stands for patterns")

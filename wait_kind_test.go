@@ -67,8 +67,8 @@ func TestEveryKindOfWaitIsHandled(t *testing.T) {
 	}
 }
 
-// roundTripsAsJSON checks that a wait is unchanged after encoding and decoding as JSON, and that its
-// kind is the name of its member.
+// roundTripsAsJSON checks that a wait is unchanged after encoding and decoding as JSON, and that
+// the JSON has a member with the name of the wait's kind.
 func roundTripsAsJSON(t *testing.T, w perdure.Wait) {
 	t.Helper()
 	raw, err := json.Marshal(w)

@@ -25,16 +25,17 @@ const (
 	// DeliveryLease is the time in which the server that has claimed a delivery must send it and record
 	// the outcome. After that time, any server may send the delivery again.
 	DeliveryLease = time.Minute
-	// DeliveryKept is how long a delivery is stored after it was delivered or became dead. A pending
-	// delivery of a disabled webhook is stored equally long.
+	// DeliveryKept is how long a delivery is stored after it was delivered or became dead. A
+	// pending delivery of a disabled webhook is stored for the same time after its next attempt was
+	// due.
 	DeliveryKept = 7 * 24 * time.Hour
 	// OldSecretLife is how long deliveries are also signed with the old secret after the secret was
 	// rotated.
 	OldSecretLife = 24 * time.Hour
 )
 
-// DeliveryRetries are the pauses after failed attempts of a delivery. A delivery is dead if the attempt
-// after the last pause fails, too.
+// DeliveryRetries are the pauses after failed attempts of a delivery. A delivery is dead if the
+// attempt after the last pause fails.
 var DeliveryRetries = []time.Duration{
 	5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 24 * time.Hour,
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // Core is a server without transports and background loops: the engine over an SQLite store. It
-// runs no sweeps by itself: the program that opened it calls Sweep when something may be due.
-// Because no loop in it waits for real time, its clock may be virtual. Package agent/agenttest runs
-// agents on a Core.
+// runs no sweeps by itself: the program that opened the Core calls Sweep when timers or leases may
+// have expired. The clock of a Core may be virtual, because no loop in the Core waits for real
+// time. Package agent/agenttest runs agents on a Core.
 type Core struct {
 	*engine.Engine
 	store *sqlite.Store

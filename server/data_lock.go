@@ -84,7 +84,7 @@ func readPID(path string) int {
 
 func (l *lock) release() error { return l.file.Close() }
 
-// TokenFile returns the path of a data directory's token.
+// TokenFile returns the path of the file with the token of a data directory.
 func TokenFile(data string) string { return filepath.Join(data, "token") }
 
 // newToken returns the data directory's token and creates it at the first start. The token does not

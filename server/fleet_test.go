@@ -47,8 +47,8 @@ func newFleet(t *testing.T, n int, nats string) *fleet {
 	return newFleetWith(t, n, nats, 0)
 }
 
-// patience is how long a worker may take to reconnect before its agents are started elsewhere. It
-// is long enough for a busy machine.
+// patience is how long a worker may take to reconnect before the servers give its executions to
+// other workers. It is long enough for a busy machine.
 const patience = time.Minute
 
 // newFleetWith is like newFleet, with a lease; 0 is the default lease.
@@ -165,7 +165,7 @@ func (f *fleet) note(what string) {
 }
 
 // progress is the state of the agent `tell`. Told records that the text of the chapter was written,
-// so that no worker writes it again after a wait.
+// so that no worker writes that text again after a wait.
 type progress struct {
 	Chapter int
 	Told    bool
@@ -236,8 +236,9 @@ func (f *fleet) start(at int, s story) uuid.UUID {
 	return x.ID
 }
 
-// ended waits for the end of the execution at one server. It checks that the execution completed,
-// that its log has every word, and that each step and task ran once.
+// ended waits until the execution has ended. It asks the server with the index `at`. It checks that
+// the execution completed, that the log contains every word that the agent streams, and that each
+// step and task ran once.
 func (f *fleet) ended(at int, id uuid.UUID, s story) *perdure.Execution {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), fleetPatience)

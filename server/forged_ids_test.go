@@ -78,7 +78,8 @@ func (w *world) positions() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// requestWith is like request, with another query and without a body.
+// requestWith is like request, but the query is `query` instead of the query in the table, and
+// there is no body.
 func (w *world) requestWith(name, key, query string, headers ...string) answer {
 	w.Helper()
 	r := routes[name]

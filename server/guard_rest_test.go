@@ -54,7 +54,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	}
 }
 
-// isFile reports whether a pattern is a file of the web pages.
+// isFile reports whether a route's pattern serves a file of the web pages.
 func isFile(pattern string) bool {
 	_, err := fs.Stat(web.Pages(), strings.TrimPrefix(pattern, "GET /"))
 	return err == nil && strings.HasPrefix(pattern, "GET /")
@@ -269,7 +269,8 @@ func TestOrgsAreApart(t *testing.T) {
 }
 
 // TestReferencesToAnotherOrgAreUnknown checks requests that name an object of another org in the
-// body, or in the path after an object of the caller's org. The named object is unknown.
+// body, or in the path after an object of the caller's org. The server treats the named object as
+// one that does not exist.
 func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	own, err := w.client("rival", "admin").Start(t.Context(), client.StartRequest{Kind: "agent"})

@@ -87,8 +87,9 @@ func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// requestFiller creates requests with the ids and the lease in its fields. All other members of a request
-// have valid values, so that only the access check can refuse the request.
+// requestFiller creates gRPC requests. They have the ids and the lease that are in the fields of
+// requestFiller. All other members of a request have valid values, so that only the access check
+// can refuse the request.
 type requestFiller struct {
 	execution, task, entry, blob uuid.UUID
 	claim, taskClaim             uuid.UUID

@@ -50,7 +50,7 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns the message of a store's error, without the errors that it wraps. Even
+// wordOf returns the message of a store's error, without the errors that it wraps, because even
 // unauthenticated callers may read this message.
 func wordOf(err error) string {
 	var coded *perdure.Error
@@ -60,8 +60,8 @@ func wordOf(err error) string {
 	return "the store has failed"
 }
 
-// uncheckedNote returns a note with the progress of checking a store that was not closed cleanly. The
-// second result is false if the store needs no check.
+// uncheckedNote returns a note with the progress of the search for damage in a store that was not
+// closed cleanly. The second result is false if the store needs no check.
 func uncheckedNote(of store.Store) (health.Reason, bool) {
 	c, ok := of.(store.Checking)
 	if !ok {

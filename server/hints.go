@@ -15,9 +15,9 @@ type hints struct {
 	nats *nats.Hints // nil without NATS
 }
 
-// openHints connects to the NATS server of the configuration. Without one, it returns hints within
-// this process. The number `epoch` identifies the store, so that hints do not reach servers of
-// other stores.
+// openHints connects to the NATS server of the configuration. If the configuration has no NATS
+// server, hints stay within this process. The number `epoch` identifies the store, so that hints do
+// not reach servers of other stores.
 func openHints(c Config, epoch uint64) (hints, error) {
 	if c.NATS == "" {
 		if c.NATSCreds != "" || c.NATSCA != "" {

@@ -16,7 +16,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// limit creates a key with limits. It stores the key's secret in w.keys under the name.
+// limit creates a key with limits. It stores the key's secret in w.keys under the key's name.
 func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uuid.UUID {
 	w.Helper()
 	k, err := w.client("acme", "admin").NewKey(w.Context(), client.KeyRequest{Name: name, Role: role, Limits: l})

@@ -18,9 +18,10 @@ import (
 	"github.com/perdure/perdure/internal/notify/notifytest"
 )
 
-// TestReadersGoFromServerToServer moves readers between servers with their cursors while workers commit
-// at both servers. It runs with all hints lost, and with NATS interrupted. It checks that each reader
-// receives exactly the bytes of the log, and that both servers return the same log.
+// TestReadersGoFromServerToServer moves readers between servers with their cursors while workers
+// commit at both servers. It runs once with all hints lost, and once with NATS interrupted again
+// and again. It checks that each reader receives exactly the bytes of the log, and that both
+// servers return the same log.
 func TestReadersGoFromServerToServer(t *testing.T) {
 	for name, hints := range map[string]func(*testing.T) (url string, change func()){
 		"hints are lost": func(t *testing.T) (string, func()) { return nowhere(t), func() {} },

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observers are the observers of the parts of the server. Each part tells its observer what it does. All
-// observers are nil if the server has no metrics.
+// observers are the observers of the parts of the server. Each part reports its actions to its
+// observer. All observers are nil if the server has no metrics.
 type observers struct {
 	registerer prometheus.Registerer
 	store      *store.Observer

@@ -52,7 +52,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*ReadOnlyServer, error) {
 // Dial connects to the HTTP API.
 func (r *ReadOnlyServer) Dial(ctx context.Context) (net.Conn, error) { return r.line.dial(ctx) }
 
-// Token returns the bearer token with which a client is an operator.
+// Token returns the bearer token with which a client authenticates as an operator.
 func (r *ReadOnlyServer) Token() string { return r.server.token }
 
 // ServeContents is like [Server.ServeContents].

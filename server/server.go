@@ -35,8 +35,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// DevOrg is the org of dev mode, and the org in which the token of the data directory acts unless a call
-// names another one.
+// DevOrg is the org of dev mode, and the org of calls that are made with the token of the data
+// directory and name no org.
 const DevOrg = perdure.DefaultOrg
 
 // DefaultOrgsCPU is the default of Config.OrgsCPU.
@@ -45,7 +45,7 @@ const DefaultOrgsCPU = 40
 // Config configures a server. Data is required; all other fields have a working zero value.
 type Config struct {
 	// Data is the data directory. The server creates it with mode 0700. It contains perdure.db,
-	// lock, token (mode 0600) and perdure.sock. One process owns it.
+	// lock, token (mode 0600) and perdure.sock. Only one process at a time owns the directory.
 	Data string
 	// Store is the URL of a database that begins with postgres://. Other servers may use it at the
 	// same time. "" selects an embedded store in Data.
@@ -58,8 +58,8 @@ type Config struct {
 	// cleanly. Otherwise the check runs while the server serves, and damage ends the server.
 	CheckBefore bool
 	// StorePlain turns off the optimizations of the store, which then is slower but gives the same
-	// results: see *Without optimizations* in docs/operations.md. It may differ from one start to
-	// the next, and between the servers of one Store.
+	// results: see *Without optimizations* in docs/operations.md. Its value may differ from one
+	// start to the next, and between the servers of one Store.
 	StorePlain bool
 	// NATS connects the servers of one Store, which notify each other of new data. It is one URL
 	// that begins with nats://, tls://, ws:// or wss://, or several separated by commas. Without
@@ -79,7 +79,7 @@ type Config struct {
 	Origins []string
 	// PublicURL is the address at which browsers open the pages behind a proxy, as
 	// scheme://host[:port]. "" uses the address of each request. With https the browser stores its
-	// half of a session in a Secure cookie.
+	// half of a session's secret in a Secure cookie.
 	PublicURL string
 	// StreamsPerKey is the maximum number of open streams per key; default 20,000.
 	StreamsPerKey int
@@ -94,9 +94,9 @@ type Config struct {
 	// ReconnectTimeout is how long a worker may take to reconnect before its agents are given to other
 	// workers; default 0.5 s.
 	ReconnectTimeout time.Duration
-	// OrgsCPU is a percentage of the processors. While goroutines wait for a processor, the active
-	// orgs share that percentage equally. If only one org is active, it is not limited. A negative
-	// value limits nothing. Default: DefaultOrgsCPU.
+	// OrgsCPU is a percentage of the processors. While goroutines wait for a processor, the orgs
+	// that have something to compute share that percentage equally. If there is only one such org,
+	// it is not limited. A negative value limits nothing. Default: DefaultOrgsCPU.
 	OrgsCPU int
 	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
@@ -123,8 +123,8 @@ type Config struct {
 	// Catalog lists the built-in model providers and tools of the program. The API shows them,
 	// together with those that workers have registered.
 	Catalog perdure.Catalog
-	// WebhookAllowPrivate lets webhooks send to private and loopback addresses. In dev mode, loopback is
-	// always allowed, also without TLS.
+	// WebhookAllowPrivate lets webhooks send to private and loopback addresses. In dev mode,
+	// loopback addresses are always allowed, even without TLS.
 	WebhookAllowPrivate bool
 	// Clock is the store's time. The default is the clock of the machine (SQLite: see *Clocks* in
 	// docs/operations.md) or of the database.
@@ -288,8 +288,9 @@ func (s *Server) fail(err error) {
 // data directory releases the worker's leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read content that only a worker stores, even if the worker
-// does not run. Call the returned function to stop it.
+// ServeContents lets clients of an org read content that only the given worker stores, even while
+// that worker does not run: the server reads the content from `source`. Call the returned function
+// to end this.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.Homes().ServeContents(org, worker, source)
 }

@@ -135,7 +135,7 @@ func TestASessionIsOverInTime(t *testing.T) {
 }
 
 // TestSessionsOfOthersAreUnknown checks that API keys of other orgs, and a key of the same org with
-// the role client, neither see nor end sessions that others have signed in. A session that was
+// the role client, neither see nor end sessions that other keys have signed in. A session that was
 // signed in with the data directory's token can list orgs and read every org.
 func TestSessionsOfOthersAreUnknown(t *testing.T) {
 	w := newWorld(t)

@@ -17,8 +17,8 @@ func (c *Config) shared() bool {
 }
 
 // openStore opens the store of the configuration c. The function `fatal` is called after an error
-// that forbids further writes to the store. The observer, which may be nil, is told of the actions
-// of the committers.
+// that forbids further writes to the store. The committers report their actions to the observer,
+// which may be nil.
 func openStore(ctx context.Context, c Config, observer *store.Observer, fatal func(error)) (store.Store, error) {
 	if c.StorePlain {
 		c.Logger.Warn("the store runs without its optimizations, as --store-plain asks for")
@@ -49,7 +49,7 @@ func invalidStoreURL() error {
 }
 
 // Migrate updates the tables of the store at url. It returns the previous and the current version.
-// Servers call it when they start.
+// Every server does the same when it starts.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	if c := (Config{Store: url}); !c.shared() {
 		return 0, 0, invalidStoreURL()

@@ -42,7 +42,8 @@ const StepCompare = transfer.StepCompare
 
 // CopyConfig names the source and the destination of a copy.
 type CopyConfig struct {
-	// From is the file of an embedded store. No process may own its data directory.
+	// From is the file of an embedded store. No process may own the data directory that contains
+	// the file.
 	From string
 	// To is the URL of a PostgreSQL database that contains no store.
 	To string
@@ -55,9 +56,9 @@ type CopyConfig struct {
 }
 
 // CopyStore copies an embedded store into a PostgreSQL database, where runs continue from their
-// current state. The source is closed permanently unless Keep is set. CopyStore may be interrupted
-// at any time and called again. The error is an *OwnedError while a process owns the data
-// directory.
+// current state. Unless Keep is set, no server can open the source after the copy. CopyStore may be
+// interrupted at any time and called again. The error is an *OwnedError while a process owns the
+// data directory.
 func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	if to := (Config{Store: c.To}); !to.shared() {
 		return nil, invalidStoreURL()
@@ -149,9 +150,9 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 }
 
 // StoreNeedsCheck reports whether an embedded store may be damaged. The result `unchecked` says
-// that the store was not closed cleanly and no server has completed a check since. It is false
-// while a process that owns the data directory uses the store. The result `damaged` says that the
-// last check found damage.
+// that the store was not closed cleanly and no server has completed a check since. `unchecked` is
+// false while a process that owns the data directory uses the store. The result `damaged` says that
+// the last check found damage.
 func StoreNeedsCheck(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestVanishedPeersAreNoticed checks that connections of listeners have a limit for unacknowledged
-// data, and probes on idle connections. With these, the system closes the connection of a peer that has
-// disappeared.
+// data, and keep-alive probes when no data is sent. With these, the system closes the connection of
+// a peer that has disappeared.
 func TestVanishedPeersAreNoticed(t *testing.T) {
 	l, err := listen("127.0.0.1:0", "--addr")
 	if err != nil {

@@ -233,7 +233,7 @@ func TestTraceContinuesAfterALostWorker(t *testing.T) {
 	})
 }
 
-// lines is a log that can be read.
+// lines collects the lines of a log, so that a test can read them.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer

@@ -34,7 +34,8 @@ type oneProcess struct {
 	api        *client.Client
 }
 
-// newOneProcess runs a server and a worker with react agents, which call the model at the address.
+// newOneProcess runs a server and a worker with react agents, which call the model at the URL
+// `model`.
 func newOneProcess(t testing.TB, model string) *oneProcess {
 	t.Helper()
 	p := &oneProcess{TB: t, data: t.TempDir(), kept: t.TempDir()}

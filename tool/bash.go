@@ -95,10 +95,10 @@ func announce(call *Call, box confine.Confinement, boundBy string) {
 	call.emit(e)
 }
 
-// result returns what the model reads about a command: its output, how it ended, and the paths in
-// `changed`. These are files that the command changed and that programs outside the sandbox run or
-// read. If ctx was cancelled, the error is the cause of ctx, so that a cancelled call is not taken for
-// a command that ended by itself.
+// result returns what the model reads about a command: the output, how the command ended, and the
+// paths in `changed`. These paths are files that the command changed and that programs outside the
+// sandbox run or read. If ctx was cancelled, the error is the cause of ctx, so that a cancelled
+// call is not taken for a command that ended by itself.
 func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"

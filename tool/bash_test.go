@@ -173,7 +173,8 @@ func TestBashTimeoutLeavesTimeToCleanUp(t *testing.T) {
 	wantError(t, r, "cleaned up\n[timed out after 1 s")
 }
 
-// TestCancelKillsChildProcesses checks that a cancel also kills the child processes of the command.
+// TestCancelKillsChildProcesses checks that a cancel of the call also kills the child processes of
+// the command.
 func TestCancelKillsChildProcesses(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	w := plainWorkspace(t)

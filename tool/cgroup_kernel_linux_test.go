@@ -66,8 +66,8 @@ func TestKernelHoldsMemoryOfTheTree(t *testing.T) {
 	})
 }
 
-// TestControlGroupEndsWhatLeavesTheSession checks that processes that left the session are killed
-// when the call ends, even without a PID namespace.
+// TestControlGroupEndsWhatLeavesTheSession checks that processes that left the session of the
+// command are killed when the call ends, even without a PID namespace.
 func TestControlGroupEndsWhatLeavesTheSession(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachBounded(t, dir, WorkspaceOptions{DataDir: data}, func(t *testing.T, w *Workspace) {
@@ -128,7 +128,7 @@ func sleepIn(t *testing.T, c *group.Control, seconds string) *exec.Cmd {
 }
 
 // TestARunIsToldOfItsControlGroups checks that an event of the run says that control groups enforce
-// its limits.
+// the limits of its commands.
 func TestARunIsToldOfItsControlGroups(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data, Scratch: openScratch(t), Groups: openGroups(t)})

@@ -9,7 +9,7 @@ import (
 )
 
 // TestWatcherTakesOver checks that a command still runs if its control group does not work. An
-// event of the run then says that the watcher in the worker enforces its limits.
+// event of the run then says that the watcher in the worker enforces the limits of the command.
 func TestWatcherTakesOver(t *testing.T) {
 	for name, l := range map[string]Limits{
 		"no files":     {},                          // a folder without the files for limits

@@ -5,10 +5,11 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// MaybeSandboxChild lets bash use Landlock and the system call filter on Linux. Call it at the start of
-// main and of TestMain. To run a command, bash starts this program a second time as a child, which confines
-// itself and then becomes the command. The child does so while packages are initialized, before main runs;
-// the call itself only records that this program can be started as a child.
+// MaybeSandboxChild lets bash use Landlock and the system call filter on Linux. Call it at the
+// start of main and of TestMain. To run a command, bash starts this program a second time as a
+// child, which confines itself and then becomes the command. The child does so while packages are
+// initialized, before main runs; MaybeSandboxChild itself only records that this program can be
+// started as a child.
 func MaybeSandboxChild() { confine.Ready.Store(true) }
 
 // confinement returns the best confinement of commands that works on this machine.

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// outsideFile returns a workspace and the path of a file with a secret beside it.
+// outsideFile returns a workspace and the path of a folder outside it. That folder contains a file
+// named "secret".
 func outsideFile(t *testing.T) (w *Workspace, outside string) {
 	t.Helper()
 	outside = t.TempDir()
@@ -91,7 +92,8 @@ func TestPatternsLeadNowhere(t *testing.T) {
 }
 
 // TestWritingLeavesOtherNamesOfAFileAlone checks a file in the workspace that is a hard link to a
-// file outside. A write replaces the link with a new file and leaves the file outside unchanged.
+// file outside the workspace. A write replaces the link with a new file and leaves the file outside
+// the workspace unchanged.
 func TestWritingLeavesOtherNamesOfAFileAlone(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(w.Dir(), "hard")); err != nil {

@@ -68,7 +68,7 @@ func ExampleNewSet() {
 	// invalid_argument
 }
 
-// This example lists the tools of a set that change nothing.
+// This example lists those tools of a set that change nothing.
 func ExampleSet_Tools() {
 	set, err := tool.NewSet(tool.Builtin()...)
 	if err != nil {
@@ -132,8 +132,8 @@ func ExampleOpenWorkspace() {
 	// read-file failed: true <nil>
 }
 
-// This example shows that Dir is the folder in which the program itself finds the files of the
-// tools.
+// This example shows that Dir is the folder in which the program itself finds the files that the
+// tools read and write.
 func ExampleWorkspace_Dir() {
 	base, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {

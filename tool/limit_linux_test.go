@@ -121,7 +121,7 @@ func TestCachesShowNoDataDirectory(t *testing.T) {
 
 // TestFilesThatRunLater checks files in the workspace that programs outside the sandbox later run.
 // In a mount namespace of its own, or under bubblewrap, a command cannot change these files.
-// Otherwise the changes are reported.
+// Otherwise the result and an event report the changes.
 func TestFilesThatRunLater(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

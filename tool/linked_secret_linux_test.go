@@ -8,8 +8,8 @@ import (
 )
 
 // TestSecretsWithTwoNamesAreTold checks a secret file that has a second hard link. A note says that
-// commands can read the file by its second name. If confinement is required, the workspace is
-// refused.
+// commands can read the file by its second name. If confinement is required, OpenWorkspace returns
+// an error.
 func TestSecretsWithTwoNamesAreTold(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret, second := filepath.Join(filepath.Dir(dir), "key"), filepath.Join(filepath.Dir(dir), "beside", "second")

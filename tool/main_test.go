@@ -126,7 +126,7 @@ func wantOK(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r
 func wantError(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r, true, parts...) }
 
 // runDoomedWorker is the worker in the test binary. It records process groups in dir and runs a
-// command that prints the pids of itself and of a grandchild.
+// command that prints its own pid and the pid of a grandchild.
 func runDoomedWorker(dir string) {
 	// In a PID namespace, the command would die with the worker even without a record, so the
 	// worker's bash is not confined.

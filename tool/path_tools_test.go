@@ -55,8 +55,8 @@ func describe(tools []Tool, table map[string]pathArguments) (lacks []string) {
 	return lacks
 }
 
-// compare returns the differences between the description and the arguments of the tool t. Numbers
-// and booleans need no description.
+// compare returns the differences between the description a and the arguments of the tool t.
+// Numbers and booleans need no description.
 func (a pathArguments) compare(t Tool) (lacks []string) {
 	var schema struct {
 		Properties map[string]struct{ Type any }

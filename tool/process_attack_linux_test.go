@@ -72,9 +72,9 @@ func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	})
 }
 
-// TestCommandEndIsReportedInEveryConfinement checks that a command's exit code is reported in every
-// confinement. With Landlock, the signal that ended the command is reported, too, even if the
-// command was a child of the first process of a PID namespace.
+// TestCommandEndIsReportedInEveryConfinement checks that the result of bash names the exit code of
+// a command in every confinement. With Landlock, the result also names the signal that ended the
+// command, even if the command was a child of the first process of a PID namespace.
 func TestCommandEndIsReportedInEveryConfinement(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

@@ -139,7 +139,7 @@ func closing(master, slave int, err error) error {
 	return err
 }
 
-// openTerminal returns the path of a terminal that another program of the user holds.
+// openTerminal returns the path of a terminal that another program of the user has open.
 func openTerminal(t *testing.T) string {
 	t.Helper()
 	master, slave, err := newTerminal()

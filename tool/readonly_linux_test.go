@@ -12,7 +12,7 @@ import (
 
 // TestAttributesOutsideAreNotChanged checks commands under bubblewrap or in a mount namespace of
 // their own. They cannot change mode, owner or times of files outside the workspace. They can
-// change them in the workspace, in the temporary folders and in caches.
+// change these attributes in the workspace, in the temporary folders and in caches.
 func TestAttributesOutsideAreNotChanged(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, place := range []string{"data", "ws/data"} {

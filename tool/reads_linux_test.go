@@ -57,8 +57,8 @@ func TestSecretFilesAreNotRead(t *testing.T) {
 }
 
 // TestRenamedSecretFilesStayHidden checks a secret file whose folder is renamed, after which
-// another file is created at its old path. Commands cannot read the secret, and file tools refuse
-// both files.
+// another file is created at the old path of the secret file. Commands cannot read the secret, and
+// file tools refuse both files.
 func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

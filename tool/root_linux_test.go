@@ -64,7 +64,7 @@ func TestOtherFamiliesAreDenied(t *testing.T) {
 }
 
 // TestLimitsOfOthersAreNotSet checks that a command cannot set the resource limits of a process
-// outside. Such limits could end that process.
+// that does not belong to the command. Such limits could end that process.
 func TestLimitsOfOthersAreNotSet(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

@@ -54,8 +54,8 @@ type Set struct {
 	byName map[string]Tool
 }
 
-// NewSet returns a Set of the tools, in this order. Error: invalid_argument if a tool has no name, or two
-// tools have the same one.
+// NewSet returns a Set of the tools, in this order. Error: invalid_argument if a tool has no name,
+// or two tools have the same name.
 func NewSet(tools ...Tool) (Set, error) {
 	s := Set{byName: make(map[string]Tool, len(tools))}
 	for _, t := range tools {

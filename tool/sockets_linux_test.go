@@ -151,8 +151,8 @@ func TestNoCommandReachesASocket(t *testing.T) {
 	}
 }
 
-// socketAttacksBeside does what socketAttacks does, with other names. The sockets are removed when
-// the caller's test ends.
+// socketAttacksBeside does what socketAttacks does, for sockets with other names. The sockets are
+// removed when the caller's test ends.
 func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][]string) {
 	t.Helper()
 	name := filepath.Join(filepath.Dir(workspace), "o")
@@ -192,8 +192,8 @@ func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	}
 }
 
-// TestOwnSocketsWithoutAFenceAreRefused checks that with SocketsOwn, a command is refused if it
-// cannot have sockets of its own.
+// TestOwnSocketsWithoutAFenceAreRefused checks that with SocketsOwn, bash refuses to run a command
+// for which this machine cannot create separate namespaces.
 func TestOwnSocketsWithoutAFenceAreRefused(t *testing.T) {
 	for name, o := range map[string]WorkspaceOptions{"unconfined": {Unconfined: true}, "no bubblewrap": {}} {
 		t.Run(name, func(t *testing.T) {

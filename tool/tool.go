@@ -28,8 +28,8 @@ type Tool struct {
 	// Timeout is the maximum duration of one attempt to run a call; 0 means no timeout. The caller of Run
 	// enforces it.
 	Timeout time.Duration
-	// Run runs a call. It returns a Result for every outcome, including a failure, to which a model
-	// can react. It returns an error if the environment has failed, or the cause of ctx if the call
+	// Run runs a call. It returns a Result for every outcome to which a model can react, including
+	// failures. It returns an error if the environment has failed, or the cause of ctx if the call
 	// was cancelled. If it returns both, the Result says what was done before the error.
 	Run func(ctx context.Context, call *Call) (Result, error)
 
@@ -48,15 +48,17 @@ type Call struct {
 	// Net limits the network access of this call's commands. If the limit of the workspace is
 	// stricter, that limit applies. "" means the limit of the workspace.
 	Net Net
-	// Stdout and Stderr receive the output of a command while it runs, in order. They are never called
-	// concurrently. Each slice is valid UTF-8, does not end inside a character, and may be used only until
-	// the function returns. bash reads both outputs of a command from one pipe to keep their order, and
-	// calls only Stdout.
+	// Stdout and Stderr receive the output of a command while it runs, in the order in which the
+	// command writes it. They are never called concurrently. Each slice is valid UTF-8, does not
+	// end inside a character, and may be used only until the function returns. bash reads both
+	// outputs of a command from one pipe to keep their order, and calls only Stdout.
 	Stdout, Stderr func([]byte)
-	// Emit receives events for those who watch the run. Built-in tools emit values of type Event.
+	// Emit receives the events that clients who watch the run are to see. Built-in tools emit
+	// values of type Event.
 	Emit func(data any)
-	// Record stores the id of a process group that a tool has started. If this process dies, its
-	// next start can kill the group. The result `forget` removes the stored id. See Recorder.
+	// Record stores the id of a process group that a tool has started. If this process dies, the
+	// program can kill the group at its next start. The result `forget` removes the stored id. See
+	// Recorder.
 	Record func(pgid int) (forget func())
 }
 

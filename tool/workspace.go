@@ -21,8 +21,9 @@ type WorkspaceOptions struct {
 	// The folder must exist. When the process first uses this path, it opens the folder there. From
 	// then on that folder is protected, even if it is moved; see HoldDataDir.
 	DataDir string
-	// Env has the names of environment variables that commands get besides the usual ones. Variables whose
-	// names end in _API_KEY or begin with PERDURE_ are never passed on.
+	// Env has the names of environment variables that commands get in addition to PATH, HOME, LANG,
+	// TMPDIR, TERM and the variables of toolchains. Variables whose names end in _API_KEY or begin
+	// with PERDURE_ are never passed on.
 	Env []string
 	// Secrets are the paths of files that tools must not read: keys, credentials, keys of certificates, and
 	// data directories of this user's other processes. A path need not exist yet.
@@ -38,8 +39,8 @@ type WorkspaceOptions struct {
 	Limits Limits
 	// Sockets says whether commands may use Unix sockets; "" means SocketsDeny.
 	Sockets Sockets
-	// Scratch has the temporary folders that the commands of a run share. If it is nil, each command has
-	// folders of its own, which are removed when it ends.
+	// Scratch has the temporary folders that the commands of a run share. If it is nil, each
+	// command has folders of its own, which are removed when the command ends.
 	Scratch *Scratch
 	// Groups creates a control group for each command, in which the kernel enforces the limits of processes
 	// and memory. If it is nil, a watcher in this process enforces these limits.
@@ -237,8 +238,8 @@ func (w *Workspace) Confinement() string { return string(w.box.Method) }
 // Confines reports whether commands of bash are confined.
 func (w *Workspace) Confines() bool { return w.box.Method != sandbox.NotConfined }
 
-// ConfinementNote returns a sentence which says what the confinement does not prevent, or why there is
-// none. It returns "" if there is nothing to say.
+// ConfinementNote returns a sentence which says what the confinement does not prevent, or why there
+// is no confinement. It returns "" if there is nothing to say.
 func (w *Workspace) ConfinementNote() string { return w.box.Note }
 
 var (

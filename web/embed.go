@@ -1,6 +1,6 @@
-// Package web holds the pages that the server shows at its root, as they were
-// built from the folder app. The archive of them is committed, so that a build of
-// the program needs no Node.
+// Package web holds the pages that the server shows at its root, as they were built from the folder
+// app. The repository contains the archive of these pages, so that a build of the program needs no
+// Node.
 package web
 
 import (
@@ -13,8 +13,8 @@ import (
 //go:embed dist.zip
 var dist []byte
 
-// Pages returns the built files: index.html, and what it loads under assets/, with
-// names that change with their content.
+// Pages returns the built files: index.html, and the files under assets/ that it loads. The names
+// of the files under assets/ change with their content.
 func Pages() fs.FS {
 	pages, err := zip.NewReader(bytes.NewReader(dist), int64(len(dist)))
 	if err != nil {

@@ -28,8 +28,8 @@ type attempt struct {
 
 	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses this field
 
-	// silence is the timer that cancels the attempt when its code has been silent for the heartbeat
-	// timeout; nil if there is no such timeout.
+	// silence is the timer that cancels the attempt when its code has called neither Heartbeat nor
+	// Progress for the heartbeat timeout; nil if there is no such timeout.
 	silence *time.Timer
 
 	mu            sync.Mutex // guards the fields below
@@ -46,8 +46,8 @@ var _ agent.TaskContext = (*attempt)(nil)
 // timeout.
 var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 
-// errSilent is the cause with which an attempt's context ends if its code was silent for longer than the
-// heartbeat timeout.
+// errSilent is the cause with which an attempt's context ends if its code called neither Heartbeat
+// nor Progress for longer than the heartbeat timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
 // startAttempt runs the code of the claimed task in a new goroutine. The claim occupies a task
@@ -87,8 +87,8 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	// The claim is released if the worker has no code for the task, is draining, or has little time
-	// left of the lease. Another worker can then claim the task.
+	// The worker releases the claim if it has no code for the task, if it is draining, or if little
+	// time of the lease is left. Another worker can then claim the task.
 	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return
@@ -101,7 +101,7 @@ func (a *attempt) main() {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
-		// Another worker may have the task now, so the outcome of this attempt is dropped.
+		// Another worker may have the task now, so the worker drops the outcome of this attempt.
 		a.w.Observer.leaseLost(true)
 	default:
 		failure := a.failure(err, cause)
@@ -157,8 +157,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		f.Result = perdure.Inline(result)
 	}
 	// Once the server has the outcome, it replies to heartbeats that the lease is lost, and the
-	// context of the attempt is cancelled. The loop ignores that cancel: it sends the outcome until
-	// the server has replied to the outcome itself, and this reply may contain a claim.
+	// worker then cancels the context of the attempt. The loop ignores that cancel: it sends the
+	// outcome until the server has replied to the outcome itself, and this reply may contain a
+	// claim.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)
@@ -172,7 +173,8 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Info("the outcome of a task came too late")
 	default:
 		if perdure.IsCode(err, notStored) {
-			// Nothing more is sent: the lease expires, and the server treats the attempt as lost.
+			// The worker sends nothing more for this attempt: the lease expires, and the server
+			// treats the attempt as lost.
 			a.w.Observer.notStored(true)
 		}
 		a.log().Error("the outcome of a task was not stored", "error", err)
@@ -303,8 +305,9 @@ func (a *attempt) renewed() leaseClock {
 	return a.renew
 }
 
-// beat returns the part of the next heartbeat that is about this attempt, with the progress and the
-// signs of life that the server has not acknowledged yet.
+// beat returns the part of the next heartbeat that is about this attempt. If the task's code has
+// called Heartbeat or Progress since the last call that the server has acknowledged, that part
+// reports this and the newest progress.
 func (a *attempt) beat() perdure.TaskHeartbeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -55,8 +55,8 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 		_, err := agent.Call[int](ctx, "silent", 1)
 		return "fine", err
 	})
-	// The worker sends a heartbeat every third of the lease. If none of them renewed the lease, it
-	// would have expired at the fourth.
+	// The worker sends a heartbeat every third of the lease. If no heartbeat renewed the lease, the
+	// lease would have expired at the fourth heartbeat.
 	var beats atomic.Int32
 	b.work(b.overFaulty(&faulty{onHeartbeat: func(h perdure.Heartbeat, _ *perdure.HeartbeatReply) error {
 		if len(h.Tasks) > 0 && beats.Add(1) == 4 {

@@ -33,8 +33,8 @@ func (w *Worker) newLease(left time.Duration) leaseClock {
 }
 
 // left returns how much is left of a lease that was just claimed and has the duration `lasts`. The
-// request was sent at the time `sent`. The server held it for the duration `waited` before the
-// lease began, so that part of the time does not count.
+// request was sent at the time `sent`. The server held the request for the duration `waited` before
+// the lease began, so that duration does not count.
 func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }

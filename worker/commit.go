@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// commit sends the pending work and the outcome to the server. If the reply is lost, or the server cannot
-// store the commit now, it sends the same commit again until the lease expires. If the lease is lost,
-// commit ends the goroutine. If the server refuses the commit for another reason, commit drops the pending
-// work and returns the error.
+// commit sends the pending work and the outcome to the server. If the reply is lost, or the server
+// cannot store the data now, commit sends the same data again until the lease expires. If the lease
+// is lost, commit ends the goroutine. If the server refuses the commit for another reason, commit
+// drops the pending work and returns the error.
 func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -55,7 +55,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 }
 
 // leaseContext returns a context that ends when the lease is lost or the worker stops. It does not
-// end when the execution is cancelled, because the outcome must be stored in that case, too.
+// end when the execution is cancelled, because the outcome of a cancelled execution must be stored.
 func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(r.live)
 	stop := context.AfterFunc(r.Context, func() {
@@ -74,9 +74,9 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 		r.exit(agent.ErrLeaseLost)
 	}
 	if perdure.IsCode(err, notStored) {
-		// The execution is released, because another worker may be able to store its commit. The
-		// server makes the pause before the next claim longer each time. If no worker succeeds, the
-		// execution fails with this message.
+		// The worker releases the execution, because another worker may be able to store the
+		// commit. The server makes the pause before the next claim longer after each such release.
+		// If no worker succeeds, the execution fails with this message.
 		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
 		r.w.Observer.notStored(false)
 		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
@@ -120,8 +120,8 @@ func (r *run) forget() {
 	r.leaf = r.stored
 }
 
-// cancelRequested reports whether the execution is being cancelled. If no heartbeat has said so, it asks
-// the server.
+// cancelRequested reports whether the execution is being cancelled. If no heartbeat has reported a
+// cancel, cancelRequested asks the server.
 func (r *run) cancelRequested() bool {
 	r.mu.Lock()
 	known := r.beat.CancelRequested
@@ -251,8 +251,8 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.ParentID = r.leaf
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
-		// The message id in r.place is that of the assistant's message that is being streamed, not
-		// that of this message.
+		// The message id in r.place belongs to the assistant's message that is being streamed, and
+		// not to the message that is appended here.
 		e.MessageID = ""
 	}
 	for _, opt := range opts {
@@ -318,8 +318,8 @@ func (r *run) Flush() error {
 }
 
 // settle commits a delayed checkpoint, if there is one, before the agent takes a signal. A
-// checkpoint consumes all signals that were taken before its commit. If it were committed after the
-// take, it would consume this signal, too.
+// checkpoint consumes all signals that were taken before its commit. A checkpoint that is committed
+// after the agent has taken the signal would consume the signal.
 func (r *run) settle() error {
 	if r.pending.Checkpoint == nil {
 		return nil

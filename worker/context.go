@@ -193,7 +193,7 @@ func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] 
 }
 
 // flushEntries commits pending entries, because only stored entries can be read. The parameter
-// `name` is the method of agent.Context that calls it.
+// `name` is the name of the method of agent.Context that calls flushEntries.
 func (r *run) flushEntries(name string) error {
 	if err := r.blocking(name); err != nil {
 		return err

@@ -56,7 +56,7 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 		err = errOtherPath
 	}
 	// An older server returns not_found if the cached entries are on another branch of the
-	// conversation. The query is then repeated without After, as after errOtherPath.
+	// conversation. The worker then repeats the query without After, as it does after errOtherPath.
 	if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
 		q.After = nil
 		read, err = w.read(ctx, q)
@@ -178,8 +178,8 @@ func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 
 // trim drops the beginning of the cached path of an execution, if no later context needs it. `held`
 // is the cached path, and `context` is the part of it that later contexts need. trim drops nothing
-// if a caller has asked for the whole path. To copy the rest seldom, it drops at least half of the
-// entries.
+// if a caller has asked for the whole path. It copies the entries that stay, so it waits until it
+// can drop at least half of all entries.
 func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
 	n := len(held.entries)
 	if !context.partial || n == 0 || n < 2*len(context.entries) || context.entries[len(context.entries)-1].ID != held.entries[n-1].ID {

@@ -173,7 +173,7 @@ func TestDrainWithoutAServer(t *testing.T) {
 }
 
 // TestClaimThatComesTooLate checks an execution whose claim arrives during the drain. The worker
-// releases it and does not enter its function.
+// releases the claim and does not enter the execution's function.
 func TestClaimThatComesTooLate(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var entered atomic.Int32

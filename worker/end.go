@@ -31,8 +31,8 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
 	// If a heartbeat is sent at the same time as the commit that ends the execution, the server
-	// replies that the lease is lost. That reply must not end the run. The same applies to a
-	// suspend.
+	// replies that the lease is lost. That reply must not end the run. The same applies to a commit
+	// that suspends the execution.
 	r.setParking(true)
 	defer r.setParking(false)
 	reply, err := r.commit(o)

@@ -139,9 +139,9 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 // describes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of the record with the id (see the type ended). If it is not in memory,
-// head reads one more page of heads from the server. It returns nil if that page does not have it
-// either.
+// head returns the head of the record with the id (see the type ended). If this head is not in
+// memory, the method reads one more page of heads from the server. It returns nil if that page does
+// not contain the head either.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {
 		return h

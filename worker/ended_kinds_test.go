@@ -62,15 +62,15 @@ func TestResumeOfEveryEnd(t *testing.T) {
 		if ran.Load() != before || before != calls+3 {
 			b.Errorf("%d ran before, and %d in all", before, ran.Load())
 		}
-		// Each task that is not known to have ended would cause a commit.
+		// If the worker did not know that a task has ended, it would make a commit for the task.
 		if n, m := f.count("Commit"), f.count("Tasks"); n > 4 || m > 4 {
 			b.Errorf("%d commits and %d calls of GetTasks for %d records", n, m, calls+5)
 		}
 	})
 }
 
-// TestResumeComparesTheCallersKey checks a task whose key was chosen by agent code. With another
-// input, the same key is refused, even if the first task is known to have ended.
+// TestResumeComparesTheCallersKey checks a task whose key was chosen by agent code. The server
+// refuses the same key with another input, even if the worker knows that the first task has ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })

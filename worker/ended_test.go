@@ -141,7 +141,7 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 		steps, size  int
 		ended, tasks int // maximum numbers of calls of Ended and Tasks
 	}{
-		// In the steps from number 1000 on, the results are texts of 1 KiB.
+		// From step number 1000 on, each result is a text of exactly 1 KiB.
 		{steps: 3000, size: 1<<10 + 4, ended: 5},
 		{steps: 300, size: 16 << 10, tasks: 6},
 		{steps: 20, size: 100 << 10, tasks: 3},

@@ -28,8 +28,8 @@ type faulty struct {
 	perdure.Dispatch
 	// plan returns the fault of call number n of a method, counted from 1.
 	plan func(method string, n int) fault
-	// refuse, if set, returns an error for call number n of a method. The call then does not
-	// arrive. If refuse returns nil, the call arrives.
+	// refuse, if set, returns an error for call number n of a method. The server then does not
+	// receive the call. If refuse returns nil, the server receives it.
 	refuse func(method string, n int) error
 	// The functions below, if set, are called with the request or the reply of a call. They may
 	// change the request or the reply, or delay the call.

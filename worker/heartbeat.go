@@ -84,7 +84,7 @@ func (w *Worker) watch(ctx context.Context) {
 // checkLeases ends work whose lease has expired, and returns the time of this check. The parameter
 // `last` is the time of the previous check. If that is more than half a lease ago, the machine or
 // the process was suspended. Then checkLeases first sends a heartbeat, because the server may have
-// been down, too, and may still accept the leases.
+// been down at the same time and may still accept the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -94,10 +94,10 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 	return now
 }
 
-// expire ends work whose lease has expired by this worker's clock, because without a connection the
-// server cannot say so. It skips a run that has a new claim with a lease of its own. It also skips
-// an attempt of a task that may run twice (OnLost is not report): if the server was down, it may
-// still accept the lease.
+// expire ends work whose lease has expired by this worker's clock, because a server that cannot be
+// reached cannot report the loss. It skips a run that has a new claim with a lease of its own. It
+// also skips an attempt of a task that may run twice (OnLost is not report): if the server was
+// down, it may still accept the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,10 +179,10 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	}
 }
 
-// giveOverdueBack releases the executions that this worker dropped because their leases had expired by its
-// own clock. Otherwise a server that still has these leases would count a crash. Two heartbeats may run at
-// once, so each takes the executions that it releases out of the list, and puts an execution back if its
-// release fails.
+// giveOverdueBack releases the executions that this worker dropped because their leases had expired
+// by its own clock. Otherwise a server that still has these leases would count a crash. Two
+// heartbeats may run at once, so each heartbeat first removes the executions that it releases from
+// the list w.overdue, and puts an execution back if the release fails.
 func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	w.mu.Lock()
 	overdue := w.overdue
@@ -225,8 +225,8 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentHeartbeatReply, sent lea
 }
 
 // dropMoved discards the parked goroutine of r, because the server says that another worker has
-// continued the execution after the commit `at`. It does nothing if the goroutine has parked at
-// another commit.
+// continued the execution after the commit `at`. It does nothing if the goroutine did not park
+// after the commit `at`.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

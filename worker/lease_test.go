@@ -17,7 +17,7 @@ import (
 // TestLeaseEndsByTheWorkersOwnClock checks that the contexts of an agent and a task end with
 // ErrLeaseLost, at most a third of a lease after their lease has expired. In the test, the worker
 // cannot reach the server, or the server cannot renew leases, so only the worker's clock can end
-// them.
+// the contexts.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	t.Run("no heartbeat arrives", func(t *testing.T) {

@@ -54,8 +54,8 @@ func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error 
 
 // TestNothingOfALocalQuestionIsAtRest checks the files of the server for a question of a LOCAL
 // execution. They contain no content of the question while it is open, and no content of the answer
-// once the run has taken it. The answer is then read from the worker. The same contents of a REMOTE
-// execution are found in the files.
+// once the run has taken it. The server then reads the answer from the worker. The same contents of
+// a REMOTE execution are found in the files.
 func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, mode := range modes {
@@ -169,7 +169,8 @@ func TestALocalQuestionWithoutItsWorker(t *testing.T) {
 }
 
 // TestAnswersToLocalQuestionsAreChecked checks that the server reads the schema, the choices or the
-// details of a LOCAL question from the worker. It compares answers and approvals with them.
+// details of a LOCAL question from the worker. The server compares answers and approvals with what
+// it has read.
 func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

@@ -194,9 +194,9 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 }
 
 // TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes. A worker that parks
-// goroutines is killed before the write arrives at the server, and one that parks none after that.
-// The test checks that another worker with the same store ends the execution in the same way as
-// without a kill, and that the execution's step runs once.
+// goroutines is killed before the write arrives at the server, and a worker that parks none is
+// killed after the write has arrived. The test checks that another worker with the same store ends
+// the execution in the same way as without a kill, and that the execution's step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	first, step := longtest.Stride(t, 4)

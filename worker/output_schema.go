@@ -22,7 +22,8 @@ func (w *Worker) checkLocalOutput(field string, spec perdure.KindSpec, output js
 	return compiled.Check(field, output)
 }
 
-// misfit returns an error if the output of a LOCAL execution does not fit the schema of its kind.
+// misfit returns an error if the output of a LOCAL execution does not fit the output schema of the
+// execution's kind.
 func (r *run) misfit(out json.RawMessage) error {
 	if r.claim.Execution.PersistenceMode != perdure.Local {
 		return nil
@@ -30,8 +31,8 @@ func (r *run) misfit(out json.RawMessage) error {
 	return r.w.checkLocalOutput("outcome.output", r.def.Spec, out)
 }
 
-// misfit returns an error if the result of a LOCAL execution's task does not fit the schema of its
-// kind.
+// misfit returns an error if the result of a LOCAL execution's task does not fit the output schema
+// of the task's kind.
 func (a *attempt) misfit(spec perdure.KindSpec, result json.RawMessage) error {
 	if !strings.HasPrefix(a.claim.Task.Queue, perdure.LocalQueuePrefix) {
 		return nil

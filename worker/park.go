@@ -31,7 +31,7 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 }
 
 // setParking sets whether the goroutine of this run may continue with the claim that follows the
-// next commit. If so, it also prepares the description of the goroutine that the commit sends to
+// next commit. If so, it also prepares a description of the goroutine, which the commit sends to
 // the server.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
@@ -167,13 +167,14 @@ func (w *Worker) dropParked(r *run) {
 	}
 }
 
-// keeps reports whether the goroutine of the run is parked, or will be parked by the commit that it is
-// sending. The caller has locked w.mu.
+// keeps reports whether the goroutine of the run is parked, or will be parked by the commit that
+// the run is sending. The caller has locked w.mu.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
-// goOn hands the claim c to the goroutine of its execution if that goroutine is parked or about to
-// park, and the execution has had no other commit since. It reports whether it has handed over the
-// claim. If the goroutine is parked at another commit, goOn discards it.
+// goOn hands the claim c to the goroutine of its execution if that goroutine has parked, or is
+// about to park, after the execution's last commit. It reports whether it has handed over the
+// claim. If the goroutine has parked after another commit, or the worker is stopping, goOn discards
+// the goroutine.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()
@@ -196,8 +197,8 @@ func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	return inPlace
 }
 
-// lose ends the run because the server reports that the given lease is lost. It does nothing if the run has
-// another lease by now, or if the commit that it is sending may be releasing this lease.
+// lose ends the run because the server reports that the given lease is lost. It does nothing if the
+// run has another lease by now, or if the commit that the run is sending may release this lease.
 func (r *run) lose(lease perdure.Lease, cause error) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()

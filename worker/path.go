@@ -49,7 +49,7 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 		}
 		read, err := w.read(ctx, q)
 		if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
-			// The cached entries are on another branch of the conversation.
+			// The cached entries are on another branch of the conversation than the leaf.
 			held, q.After = nil, nil
 			read, err = w.read(ctx, q)
 		}
@@ -160,8 +160,8 @@ func (p *paths) makeRoom() {
 	}
 }
 
-// at returns the cache's record of an execution, and marks it as the most recently used one. If
-// there is none, it adds an empty one. The caller has locked p.mu.
+// at returns the cache's record of an execution, and marks it as the most recently used one. If the
+// cache has no record, at adds an empty one. The caller has locked p.mu.
 func (p *paths) at(execution uuid.UUID) *cachedPath {
 	h := p.cache.Get(execution)
 	if h == nil {

@@ -88,7 +88,7 @@ func (r *run) WithdrawQuestion(a agent.QuestionRef) {
 // finalQuestion returns a question if this run knows that it is final, that is, no longer open, and
 // nil otherwise. It also returns nil if the next commit asks the question, because the server must
 // first compare it with the stored question of that id. If a reply left out the answer to the
-// question, finalQuestion reads it again.
+// question, finalQuestion reads the question again.
 func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
 	q := r.questions[id]
 	if q == nil || r.asksNow(id) {

@@ -58,7 +58,8 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 
 // persist repeats a call as run.persist does, but does not end when the lease ends by the worker's
 // clock, because the server may keep the lease longer. Only if the server refuses the worker's key,
-// persist ends with the lease, because the worker cannot learn from the server that it is lost.
+// persist ends with the lease, because the worker cannot learn from the server that the lease is
+// lost.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
 	return a.w.retryIf(ctx, a.log, func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()

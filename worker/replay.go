@@ -7,9 +7,10 @@ import (
 	"github.com/perdure/perdure/worker/results"
 )
 
-// perform returns the result of the attempt. If the task kind has a Replay function, and an earlier attempt
-// has left its result in Config.Results, that result is returned, and the code of the task is not called.
-// Otherwise perform calls the code. With a Replay function, it also stores the result in Config.Results.
+// perform returns the result of the attempt. If the task kind has a Replay function, and an earlier
+// attempt has left its result in Config.Results, perform returns that result and does not call the
+// code of the task. Otherwise perform calls the code. With a Replay function, it also stores the
+// result in Config.Results.
 func (a *attempt) perform(def agent.TaskDefinition) (json.RawMessage, error) {
 	if !a.keepsResult(def) {
 		return a.call(def)

@@ -20,8 +20,9 @@ const (
 // of internal errors.
 const notStored perdure.Code = "not_stored"
 
-// retry repeats an idempotent call while the server is unavailable or overloaded. Any other error ends it
-// and is returned. When ctx ends, retry returns the cause of ctx, joined with the last error.
+// retry repeats an idempotent call while the server is unavailable or overloaded. At any other
+// error, retry stops and returns that error. When ctx ends, retry returns the cause of ctx, joined
+// with the last error.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
 	return w.retryIf(ctx, func() *slog.Logger { return w.Logger }, busy, try)
 }

@@ -80,16 +80,16 @@ type run struct {
 
 	// The worker's mu guards the fields below.
 	//
-	// parking is true while a commit that suspends or ends the execution is being sent, and after it
-	// until the goroutine has parked. It becomes false if the commit fails. The run's next claim may
-	// arrive while parking is true.
+	// parking is true while a commit that suspends or ends the execution is being sent, and after
+	// that commit until the goroutine has parked. It becomes false if the commit fails. The run's
+	// next claim may arrive while parking is true.
 	//
 	// handed is true from when a claim is sent to the channel `resume` until the run has adopted the
 	// claim.
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber
-	// kept is what the server learns about this goroutine; nil if the goroutine will not be parked.
+	// kept describes this goroutine for the server; nil if the goroutine will not be parked.
 	kept   *perdure.RetainedState
 	spot   *list.Element // position in the worker's list of parked runs
 	weight int           // approximate memory in bytes while the run is parked
@@ -99,9 +99,10 @@ type run struct {
 // must end.
 type resumption struct{ claim *perdure.AgentClaim }
 
-// startRun runs a claimed execution. If its goroutine is parked here, and no other worker has committed
-// since, that goroutine continues. Otherwise the function is entered from the top. The claim has an agent
-// slot, which is released when the run ends.
+// startRun runs a claimed execution. If the execution's goroutine is parked on this worker, and no
+// other worker has committed since the goroutine parked, that goroutine continues. Otherwise the
+// function is entered from the top. The claim has an agent slot, which is released when the run
+// ends.
 func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	w.work.Add(1)
 	if !w.goOn(c) {
@@ -126,7 +127,8 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 
 // enter calls the function of a claimed execution from the top, in a new goroutine. The claim has
 // an agent slot and already counts as work of the worker. A claim with ContinuesParked lacks data,
-// because it was made for a parked goroutine. If that goroutine has ended, the claim is released.
+// because the server made it for a parked goroutine. That goroutine has ended if enter is called,
+// so enter releases such a claim.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if c.ContinuesParked {
 		go w.giveClaimBack(live, c)
@@ -213,9 +215,9 @@ func (r *run) learn(tasks []*perdure.Task) {
 	}
 }
 
-// errPanic is a panic of agent code. Its text is sent to the server with the release of the claim,
-// because the execution may fail with it. It contains the stack: agent code never gets this error,
-// so the stack does not come into a conversation.
+// errPanic is a panic of agent code. When the worker releases the claim, it sends the text of
+// errPanic to the server, because the execution may fail with that text. The text contains the
+// stack. The stack does not come into a conversation, because agent code never gets this error.
 type errPanic struct {
 	value any
 	stack []byte

@@ -125,8 +125,9 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 			once := sync.Once{}
 			f.onCommit = func(c perdure.Commit, r *perdure.CommitReply) (err error) {
 				once.Do(func() {
-					// The suspend is stored. Before the worker receives the reply to it, the
-					// execution wakes, and its next claim is passed to the goroutine.
+					// The server has stored the commit that suspends the execution. Before the
+					// worker receives the reply to that commit, the execution wakes, and its next
+					// claim is passed to the goroutine.
 					b.signal(c.Lease.ExecutionID, "go", `1`)
 					w := <-w
 					eventually(t, "the claim to be handed over", func() bool {

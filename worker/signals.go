@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// freshFor is how long after a read the pending signals count as current.
+	// freshFor is the time after a read in which the run does not read pending signals again.
 	freshFor = 20 * time.Millisecond
 	// signalPage is the maximum number of signals per read.
 	signalPage = 200
@@ -74,9 +74,9 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 	r.signals = append(again, r.signals...)
 }
 
-// look reads the signals that were sent since the last read, page by page. If that read is at most
-// freshFor ago, nothing is read. If the claim did not contain all pending signals, look reads only
-// signals that match the pattern.
+// look reads the signals that were sent since the last read, page by page. If the last read is at
+// most freshFor ago, look reads nothing. If the claim did not contain all pending signals, look
+// reads only signals that match the pattern.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {
 		return nil

@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// TestPendingSignalPreventsTheEnd checks that a signal that arrives just before the end makes the
-// worker enter the function again. The function again receives the signals since the checkpoint.
-// The step and the wait do not run again, and OnEnd runs once.
+// TestPendingSignalPreventsTheEnd checks that a signal that arrives just before the execution would
+// end makes the worker enter the function again. The function again receives the signals since the
+// checkpoint. The step and the wait do not run again, and OnEnd runs once.
 func TestPendingSignalPreventsTheEnd(t *testing.T) {
 	t.Run("in the first claim", func(t *testing.T) { pendingSignalPreventsTheEnd(t, 0) })
 	t.Run("after a wait", func(t *testing.T) { pendingSignalPreventsTheEnd(t, 200*time.Millisecond) })
@@ -81,7 +81,8 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 				said = append(said, string(s.Value))
 				return err
 			}
-			// When it is entered again, the function requests the signals in another order.
+			// When it is entered again, the function requests the signals in another order than at
+			// first.
 			if has, err := ctx.HasSignal("go"); err != nil {
 				return "", err
 			} else if has {

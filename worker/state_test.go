@@ -74,7 +74,8 @@ func TestOldStateIsMigrated(t *testing.T) {
 }
 
 // TestNewerStateWaitsForANewerWorker checks that a worker releases an execution whose state is
-// newer than its agent, and that a worker with the newer agent then completes the execution.
+// newer than the worker's version of the agent, and that a worker with the newer agent then
+// completes the execution.
 func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)

@@ -79,9 +79,8 @@ func storedInstance(instance string) string {
 }
 
 // freshLease waits until the lease is renewed, if the lease is in its last fifth. Otherwise the
-// lease could expire, and another worker could claim the execution and do the same work, too.
-// freshLease does not return if the lease is lost. Its error says that the execution is being
-// cancelled.
+// lease could expire, and another worker could claim the execution and repeat the work. freshLease
+// does not return if the lease is lost. Its error says that the execution is being cancelled.
 func (r *run) freshLease() error {
 	for {
 		r.mu.Lock()

@@ -159,9 +159,9 @@ func TestTurnIDs(t *testing.T) {
 	}
 }
 
-// TestSignalsThatNobodyTakes checks an agent whose function is called again because a signal of
-// Unless is pending, and that still does not take the signal. The execution fails, and the error
-// names the signal. An agent that takes one signal in each call completes.
+// TestSignalsThatNobodyTakes checks an agent whose function is called again because a signal that
+// the definition lists in Unless is pending, and that still does not take the signal. The execution
+// fails, and the error names the signal. An agent that takes one signal in each call completes.
 func TestSignalsThatNobodyTakes(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32

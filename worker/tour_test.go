@@ -192,8 +192,8 @@ func (o *tour) check(id uuid.UUID) {
 			o.Errorf("%d %s events, want %d", n, what, want)
 		}
 	}
-	// The task that Select did not choose may still run at the end of the execution, which cancels
-	// it.
+	// The end of the execution cancels the task that Select did not choose, if that task still
+	// runs.
 	if n := o.bench.count(id, perdure.EventTaskFailed) + o.bench.count(id, perdure.EventTaskCancelled); n != 2 {
 		o.Errorf("%d tasks failed or were cancelled, want 2", n)
 	}

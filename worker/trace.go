@@ -124,7 +124,7 @@ func (r *run) spanned(ctx context.Context) context.Context {
 }
 
 // Value implements context.Context. It finds the span of the current claim, so that contexts that
-// agent code derives from the run have that span, too.
+// agent code derives from the run also have that span.
 func (r *run) Value(key any) any {
 	if b := r.span.Load(); b != nil {
 		if v := b.ctx.Value(key); v != nil {

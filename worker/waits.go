@@ -127,9 +127,9 @@ func (r *run) awaitMet(how agent.JoinMode, futures []agent.Future, wait perdure.
 	return r.results(futures), nil
 }
 
-// refresh reads from the server which of the futures' tasks have ended. It asks for all of them: of
-// the futures that have ended, the first in the arguments decides the wait, but the server may have
-// reported only a later one.
+// refresh reads from the server which of the futures' tasks have ended. It asks for all of them,
+// because the first ended future in the order of the arguments decides the wait, and the server may
+// have reported only a later future.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {

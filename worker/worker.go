@@ -1,7 +1,7 @@
 // Package worker claims executions and tasks from a server, and runs the code that is registered
 // for their kinds. A worker parks the goroutine of a suspended execution in memory. The goroutine
 // continues if this worker claims the execution next and nothing has changed in between. Otherwise
-// the worker discards it, and the function is entered again from the top.
+// the worker discards the goroutine, and the function is entered again from the top.
 package worker
 
 import (
@@ -83,8 +83,8 @@ type Config struct {
 	// Report, if set, is called with a description of a probable mistake in agent code. For example, a
 	// function that was entered again may append an entry without a key for the second time.
 	Report func(string)
-	// Observer, if set, is called when something happens in the worker. Package worker/metrics
-	// contains an Observer that counts what happens.
+	// Observer, if set, has functions that the worker calls when something happens in it. Package
+	// worker/metrics contains an Observer that counts what happens.
 	Observer *Observer
 	// TracerProvider, if set, creates spans of claims, attempts, and model and tool calls.
 	TracerProvider trace.TracerProvider

@@ -143,8 +143,8 @@ type stepNote struct {
 func stepName(task uuid.UUID) string { return "step:" + task.String() }
 
 // withholdSteps stores the result or error of each step under a name that is derived from the step,
-// so that it is found even if the commit is lost. The returned records have references instead of
-// results, and errors without messages.
+// so that the result or error is found even if the commit is lost. The returned records have
+// references instead of results, and errors without messages.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
 		steps[i].Result, steps[i].Instance = withheld(b, s.Result), "" // the instance may be content

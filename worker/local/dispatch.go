@@ -14,8 +14,8 @@ import (
 
 // Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and
 // receives whole contents. For a LOCAL execution, the server stores only rows with the order,
-// length and hash of each content; it receives streamed text, but only forwards it. Calls about
-// REMOTE executions are passed on unchanged.
+// length and hash of each content; it receives streamed text, but only forwards it. A Dispatch
+// passes calls about REMOTE executions on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store
@@ -34,8 +34,8 @@ type executionState struct {
 	mu     sync.Mutex              // guards the fields below
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
-	// decided lists the answers to questions that this worker has stored while the server may still
-	// have a copy.
+	// decided lists the answers to questions that this worker has stored, and of which the server
+	// may still have copies.
 	decided []perdure.StoredDecision
 }
 
@@ -133,9 +133,9 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 // fails, the claim ends with its lease.
 const releaseTimeout = 5 * time.Second
 
-// giveUp releases an execution that cannot continue on this worker because of the error `why`. If the
-// error is not temporary, it is reported as a panic of the agent's code. The server counts panics, so
-// the execution fails after several releases if its contents stay lost.
+// giveUp releases an execution that cannot continue on this worker because of the error `why`. If
+// the error is not temporary, giveUp reports it to the server as a panic of the agent's code. The
+// server counts panics, so the execution fails after several releases if its contents stay lost.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

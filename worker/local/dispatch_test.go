@@ -390,8 +390,8 @@ func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 }
 
 // TestLostContentGivesTheExecutionBackWithTheReason checks an execution whose contents the local
-// store has lost. It is released with a reason that names the execution. A commit then returns
-// lease_lost, and a task without its input ends with an error.
+// store has lost. The Dispatch releases the execution with a reason that names the execution. A
+// commit then returns lease_lost, and a task without its input ends with an error.
 func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	for name, damage := range map[string]string{"lost": "DELETE FROM contents", "damaged": "UPDATE chunks SET bytes = zeroblob(length(bytes))"} {
 		t.Run(name, func(t *testing.T) {

@@ -48,8 +48,8 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 }
 
 // start runs the checks that must be done before the store is used. It checks the whole file if the
-// last check found damage. If `before` is true, it also does so if the store was not closed cleanly
-// and has not been checked since.
+// last check found damage. If `before` is true, start also checks the whole file if the store was
+// not closed cleanly and has not been checked since.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (s *soundness) pass() error {
 	return s.mark.Write(pagecheck.Open)
 }
 
-// background starts a check of the whole file, unless the file is known not to be damaged. If the check
-// finds damage, it stops all writing of w.
+// background starts a check of the whole file, unless the file is known not to be damaged. If the
+// check finds damage, w accepts no more writes.
 func (s *soundness) background(w *writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan struct{})

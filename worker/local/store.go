@@ -118,9 +118,9 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadID returns the id of the worker that owns the directory dir, or uuid.Nil if dir has no id. Error:
-// internal if the id cannot be read. The caller must not replace the id then, because the stored contents
-// belong to the old one.
+// ReadID returns the id of the worker that owns the directory dir, or uuid.Nil if dir has no id.
+// Error: internal if the id cannot be read. The caller must not replace the id then, because the
+// stored contents belong to the old id.
 func ReadID(dir string) (uuid.UUID, error) {
 	path := filepath.Join(dir, idFile)
 	raw, err := os.ReadFile(path)
@@ -140,8 +140,8 @@ func ReadID(dir string) (uuid.UUID, error) {
 // WorkerID returns the id of the store's worker, which never changes.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
-// Results returns the store for results of attempts that the server has not stored yet. It is in
-// the same directory.
+// Results returns the store for results of attempts that the server has not stored yet. That store
+// is in the same directory as s.
 func (s *Store) Results() *results.Store { return s.results }
 
 // Close completes pending writes and closes the store. Later calls of Close return the same error as the

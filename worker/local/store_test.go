@@ -224,7 +224,7 @@ func alter(t *testing.T, dir, statement string) {
 }
 
 // TestWorkerIDIsStableAndItsDirectoryItsOwn checks that a store has the same id when it is opened
-// again. It cannot be open twice at the same time, and an id that cannot be read is an error.
+// again. A store cannot be open twice at the same time, and an id that cannot be read is an error.
 func TestWorkerIDIsStableAndItsDirectoryItsOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "worker")
 	s := openStore(t, dir)

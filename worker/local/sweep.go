@@ -14,8 +14,8 @@ const sweepPause = 10 * time.Millisecond
 // Sweep asks the server about every execution in the store. It drops the contents of an execution
 // that has become REMOTE, or that the server does not know any more. But if the server knows no
 // LOCAL execution of this worker at all, it may be the wrong server, or may map the worker's key to
-// another org. Then Sweep drops nothing that the server does not know. Errors: errors of the server
-// and the store. After an error, the next sweep starts from the beginning.
+// another org. Then Sweep keeps the contents of executions that the server does not know. Errors:
+// errors of the server and the store. After an error, the next sweep starts from the beginning.
 func (d *Dispatch) Sweep(ctx context.Context) error {
 	var unknown []uuid.UUID
 	ours := false

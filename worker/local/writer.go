@@ -144,7 +144,7 @@ func (w *writer) prepareTables(before bool) error {
 }
 
 // do runs a write and returns when its data is on disk; the write may share a transaction with
-// others. If ctx ends first, it returns the cause of ctx, and the write may still be run.
+// others. If ctx ends first, do returns the cause of ctx, and the writer may still run the write.
 func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
 	one := &write{apply: apply, size: size, done: make(chan error, 1)}
 	if err := w.send(ctx, one); err != nil {
@@ -243,8 +243,8 @@ func (w *writer) waiting() (*write, bool) {
 	}
 }
 
-// makeGroup runs a group of writes in one transaction. If the transaction fails, it runs each write in a
-// transaction of its own, so that one bad write does not affect the others.
+// makeGroup runs a group of writes in one transaction. If the transaction fails, makeGroup runs
+// each write in a transaction of its own, so that one bad write does not affect the others.
 func (w *writer) makeGroup(group []*write) {
 	err := w.transact(func(t transaction) error {
 		for _, one := range group {

@@ -29,7 +29,7 @@ type addresses struct {
 	// seed determines the order in which this client tries the addresses. It is random, so that the clients
 	// are spread over the servers.
 	seed maphash.Seed
-	// last stores the error of a failed lookup, which Dial reports.
+	// last stores the error of the newest lookup that failed. Dial reports this error.
 	last *lastError
 	// found is the number of addresses that the last lookup found.
 	found *atomic.Int64

@@ -123,14 +123,15 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 }
 
 // failedTime returns how long the earlier tries of a call took: the time from the first try, at
-// `began`, to this try, rounded down. Claims in the reply add it to Waited, because their leases begin
-// no earlier than the try that succeeds.
+// `began`, to this try, rounded down. The client adds this time to Waited of the claims in the
+// reply, because the leases of these claims begin no earlier than the try that succeeds.
 func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }
 
-// Commit implements perdure.Dispatch. Contents that are too large for the message are uploaded
-// before the message is sent. The call is repeated while the server is unavailable or overloaded.
+// Commit implements perdure.Dispatch. The client uploads contents that are too large for the
+// message before it sends the message. It repeats the call while the server is unavailable or
+// overloaded.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Offer.Slots > 0 {
 		commit.Offer.WorkerID = c.or(commit.Offer.WorkerID)
@@ -154,8 +155,9 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	})
 }
 
-// FinishTask implements perdure.Dispatch. A result that is too large for the message is uploaded
-// before the message is sent. The call is repeated while the server is unavailable or overloaded.
+// FinishTask implements perdure.Dispatch. The client uploads a result that is too large for the
+// message before it sends the message. It repeats the call while the server is unavailable or
+// overloaded.
 func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.WorkerID = c.or(f.WorkerID)
 	m := pbconv.FinishToProto(f)

@@ -160,7 +160,7 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 }
 
 // Reconnected implements worker.Line. The channel receives one value after each reconnect, but two
-// reconnects in quick succession may share one.
+// reconnects in quick succession may cause only one value.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
 // watch connects again whenever the connection is idle, and announces each reconnect, until ctx

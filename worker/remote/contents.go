@@ -130,7 +130,7 @@ func (a *contentRequest) piece(ctx context.Context) bool {
 
 // answer sends the requested content in pieces, and then a message that marks the end. If err is
 // not nil, or the content cannot be read, that message has the error instead. answer does not send
-// it if the request was cancelled or the stream is broken.
+// the last message if the request was cancelled or the stream is broken.
 func (s *contentServer) answer(ctx context.Context, a *contentRequest, err error) {
 	defer func() {
 		a.cancel()

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reconnect says how long the client pauses between tries to restore a connection. The pauses are short,
-// because the results of paid work wait for the connection.
+// reconnect says how long the client pauses between tries to restore a connection. The pauses are
+// short, because results of calls that cost money, such as model calls, wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
 // lastError stores the error of the last try to connect. Dial returns that error; gRPC itself reports

@@ -34,8 +34,8 @@ func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.Clie
 
 // lostStream is a gRPC interceptor for calls with one request and a stream of replies. If the
 // request could not be sent, reading returns the status of the call. Without this interceptor,
-// sending would return io.EOF, which looks like the end of the stream. It leaves calls with several
-// requests as they are.
+// sending would return io.EOF, which looks like the end of the stream. lostStream does not change
+// calls with several requests.
 func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, desc, conn, method, options...)
 	if err != nil || desc.ClientStreams {

@@ -70,8 +70,8 @@ func (u *uploadServer) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error 
 }
 
 // TestALostConnectionCutsNoUploadShort checks an upload whose connection breaks before all of it is
-// sent. The upload fails with the error unavailable, and the server does not take the part that it
-// received for the whole content. A second upload succeeds.
+// sent. The upload fails with the error unavailable, and the server does not treat the part that it
+// has received as the whole content. A second upload succeeds.
 func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	listener := listen(t, "tcp", "127.0.0.1:0")
 	u := &uploadServer{ended: make(chan int, 8)}

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tappedListener is a listener that passes its accepted connections to the test, too.
+// tappedListener is a listener that also passes its accepted connections to the test.
 type tappedListener struct {
 	net.Listener
 	conns chan net.Conn

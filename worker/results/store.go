@@ -1,6 +1,6 @@
-// Package results stores the results of expensive task attempts, such as answers of models, on the worker's
-// disk until a server has stored them. If the worker is killed before the server has acknowledged a result,
-// the worker finds it when it claims the task again.
+// Package results stores the results of expensive task attempts, such as answers of models, on the
+// worker's disk until a server has stored them. If the worker is killed before the server has
+// acknowledged a result, the worker finds the result when it claims the task again.
 package results
 
 import (
@@ -40,9 +40,9 @@ type Options struct {
 	Now   func() time.Time
 }
 
-// Store is a directory with one file for each result, which only the user of this process can read. It is
-// safe for concurrent use within one process. The caller must hold a lock on the parent directory, so that
-// no other process uses it.
+// Store is a directory with one file for each result, which only the user of this process can read.
+// It is safe for concurrent use within one process. The caller must hold a lock on the parent
+// directory, so that no other process uses the Store's directory.
 type Store struct {
 	dir string
 	o   Options

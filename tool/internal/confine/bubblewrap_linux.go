@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// findBwrap returns the path of bwrap, the program of bubblewrap, in the folders of PATH. It skips a
-// program in the workspace dir: a command may have put it there, and it would run unconfined.
+// findBwrap returns the path of bwrap, the program of bubblewrap, in the folders of PATH. It skips
+// a program in the workspace dir, because a command may have written that program, and bwrap itself
+// runs unconfined.
 func findBwrap(dir string) (string, error) {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		path, err := exec.LookPath(filepath.Join(folder, "bwrap"))
@@ -48,7 +49,7 @@ func (l *launch) bwrapArgs() []string {
 		}
 	}
 	if os.Geteuid() == 0 {
-		// With all its capabilities, root could unmount the cover of the data directory.
+		// With all its capabilities, root could unmount the mount that covers the data directory.
 		args = append(args, "--cap-drop", "ALL")
 		for _, name := range rootCaps {
 			args = append(args, "--cap-add", name)

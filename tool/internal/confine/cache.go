@@ -42,8 +42,8 @@ func writable(dir string) []string {
 	for _, c := range caches {
 		path := c.path(home)
 		real, err := sandbox.RealPath(path)
-		// A variable may name the home directory or a folder above it. Such a path is not used, because
-		// commands could then write all of the home directory.
+		// The environment variable may name the home directory or a folder above it. Such a path is
+		// not used, because commands could then write all of the home directory.
 		if path == "" || err != nil || real == "/" || home != "" && sandbox.Within(home, real) || isPrivate(real) {
 			continue
 		}

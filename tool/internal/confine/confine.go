@@ -104,8 +104,8 @@ func joined(note, clause string) string {
 
 // unconfined returns c without Landlock and bubblewrap, but with the system call filter if that
 // works. The result refuses all commands if c asks for Unix sockets or a loopback interface of the
-// command's own, because these need more than the filter. If the filter does not work, it also
-// refuses all commands that must not use the network.
+// command's own, because these need more than the filter. If the filter does not work, the result
+// also refuses all commands that must not use the network.
 func unconfined(c Confinement, note string) Confinement {
 	c.Method, c.Note = sandbox.NotConfined, note
 	if c.OwnSockets {

@@ -70,8 +70,8 @@ func landlocks(c Confinement, abi int) []Confinement {
 }
 
 // bubblewraps returns the confinements by bubblewrap to try, the best one first. If `ready` is
-// true, a sandbox child covers the data directory by its descriptor before it starts bubblewrap;
-// that is the best one.
+// true, the first confinement starts bubblewrap through a sandbox child. That child receives a
+// descriptor of the data directory and covers the directory before it starts bubblewrap.
 func bubblewraps(c Confinement, ready bool) []Confinement {
 	c.Method, c.Mounts, c.Child = sandbox.ByBwrap, false, ready
 	masked, plain := c, c
@@ -85,7 +85,8 @@ func bubblewraps(c Confinement, ready bool) []Confinement {
 	return []Confinement{plain}
 }
 
-// launch is one command that is about to run, with what it needs until its end.
+// launch is one command that is about to run, with the resources that the command needs until it
+// ends.
 type launch struct {
 	Confinement
 	hidden  []*hold.File // folders and files that a child covers: the data directory and secrets
@@ -286,7 +287,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: selfExe, Args: append([]string{selfExe, sandbox.Mark, spec}, argv...), SysProcAttr: attr}, nil
 }
 
-// filterFd returns the number of the descriptor from which bubblewrap reads its filter.
+// filterFd returns the number of the descriptor from which bubblewrap reads the system call filter.
 func (l *launch) filterFd() int {
 	if !l.Child {
 		return 3
@@ -331,8 +332,8 @@ func ownMounts(attr *syscall.SysProcAttr) {
 	}
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	// The child has all capabilities in its own user namespace, and keeps those at exec that are
-	// ambient. It drops them after the confinement is complete. DAC_OVERRIDE is needed because an
+	// The child has all capabilities in its own user namespace. At exec it keeps only the ambient
+	// ones, and it drops these when the confinement is complete. DAC_OVERRIDE is needed because an
 	// overlay's work folder is not accessible to anyone.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}

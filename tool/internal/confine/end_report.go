@@ -56,7 +56,7 @@ func (s *status) problem() string {
 }
 
 // describe copies the end of the command to e, as the child has reported it. The result `ok` is
-// false if the child has reported none.
+// false if the child has reported no end.
 func (s *status) describe(e *Ending) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

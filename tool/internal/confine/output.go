@@ -85,8 +85,8 @@ func pump(sink io.WriteCloser, r *os.File) {
 	}
 }
 
-// rest copies what is in the pipe without waiting for more. It copies about pipeBytes at most, so that a
-// writer that never stops cannot hold it up.
+// rest copies what is in the pipe without waiting for more. It copies about pipeBytes at most, so
+// that it returns even if a process never stops writing.
 func rest(sink io.Writer, r *os.File, buf []byte) {
 	conn, err := r.SyscallConn()
 	if err != nil {
@@ -104,8 +104,8 @@ func rest(sink io.Writer, r *os.File, buf []byte) {
 	})
 }
 
-// drain waits until the readers have read everything. If an escaped process has a pipe open, drain
-// gives up after the time `grace`.
+// drain waits until the readers have read everything. If a process that has left the command's
+// group has a pipe open, drain stops reading after the time `grace`.
 func (o *output) drain(grace time.Duration) {
 	for _, r := range o.readers {
 		// Pipes of os.Pipe support deadlines. For a pipe without that support, the error is

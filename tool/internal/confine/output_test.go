@@ -10,7 +10,7 @@ import (
 )
 
 // TestPipeIsDrainedAtTheDeadline checks that pump still reads what the pipe contains after its
-// deadline, although a process that escaped holds the pipe open.
+// deadline, although a process that has left the command's group holds the pipe open.
 func TestPipeIsDrainedAtTheDeadline(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -18,9 +18,9 @@ func isPrivate(path string) bool {
 	return slices.ContainsFunc(sandbox.PrivatePaths, func(p string) bool { return sandbox.Within(p, path) })
 }
 
-// privateFolders creates a folder in dir for each of the paths in `places`. A command sees it in
-// place of the shared folder at that path. privateFolders skips a path that does not exist, is no
-// folder, or is a symlink. It also skips the workspace and a path that lies in it.
+// privateFolders creates a folder in dir for each of the paths in `places`. A command sees the new
+// folder in place of the shared folder at that path. privateFolders skips a path that does not
+// exist, is no folder, or is a symlink. It also skips the workspace and a path that lies in it.
 func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, error) {
 	var all []sandbox.Private
 	for _, path := range places {

@@ -22,8 +22,8 @@ const (
 	drainGrace = 2 * time.Second
 	// exitGrace is how long a process may take to exit after all its output was read.
 	exitGrace = 250 * time.Millisecond
-	// lastGrace is how long output is still read after everything that can be killed is dead, if an escaped
-	// process has the output open.
+	// lastGrace is how long output is still read after everything that can be killed is dead, if a
+	// process that has left the command's group has the output open.
 	lastGrace = 200 * time.Millisecond
 )
 
@@ -124,8 +124,8 @@ func (e *Ending) describe(state *os.ProcessState) {
 	e.Code = state.ExitCode()
 }
 
-// child is a process that was started. When the process ends, its end is first noticed, and the
-// process is reaped later. Until then no other process can have its pid or its group id.
+// child is a process that was started. After its end it stays a zombie until `release` is closed,
+// so that no other process gets its pid or its group id before then.
 type child struct {
 	pid     int
 	exited  chan struct{}
@@ -157,7 +157,8 @@ func start(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-// watched contains what can end a running command early.
+// watched contains the process group of a running command, and the limits and the timeout after
+// which the command is ended.
 type watched struct {
 	g       *group.Group
 	limits  group.Limits

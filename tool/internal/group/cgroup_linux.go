@@ -48,7 +48,8 @@ func findCgroup(membership string, mounts []sandbox.Mount) (cgroup, error) {
 		if m.Kind != "cgroup2" || path == "" {
 			continue
 		}
-		// A path with ".." is a control group outside of the cgroup namespace that the mount shows.
+		// A path with ".." names a control group outside the cgroup namespace. The mount does not
+		// show that group.
 		if rel, err := filepath.Rel(m.Root, path); err == nil && filepath.IsLocal(rel) && !strings.Contains(path, "..") {
 			return cgroup{filepath.Join(m.Point, rel), path}, nil
 		}

@@ -27,8 +27,9 @@ const (
 // controlName matches the names of commands' control groups.
 var controlName = regexp.MustCompile("^" + controlPrefix + "[0-9a-f]{16}$")
 
-// ControlGroups creates a control group (cgroup v2) for each command, which limits its memory and
-// processes. A nil *ControlGroups creates none. ControlGroups is safe for concurrent use.
+// ControlGroups creates a control group (cgroup v2) for each command, in which the kernel limits
+// the memory and processes of the command. A nil *ControlGroups creates none. ControlGroups is safe
+// for concurrent use.
 type ControlGroups struct {
 	// Dir is the control group in which this process was started.
 	Dir string

@@ -27,7 +27,7 @@ type Control struct {
 }
 
 // bound writes the limits to the files of the control group. If the file for swap is missing, bound
-// continues, because such a kernel does not count swap.
+// continues, because a kernel without that file does not count swap.
 func (c *Control) bound() error {
 	if c.limits.Memory > 0 {
 		if err := writeGroup(c.dir, "memory.max", strconv.FormatInt(c.limits.Memory, 10)); err != nil {
@@ -51,8 +51,8 @@ func (c *Control) bound() error {
 func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
 // excess returns a description of the limit that the command exceeds, or "". If `first` is true,
-// one process in the group is the first process of a PID namespace, which does not count as part of
-// the command.
+// one process in the group is the first process of a PID namespace. That process does not count as
+// part of the command.
 func (c *Control) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over

@@ -11,8 +11,9 @@ import (
 
 // Group contains the processes of a command: a process group that leads its own session, and the
 // processes of the command that have left the process group. A process leaves the process group by
-// moving to another one, as after set -m in a shell, or by leaving the session. Processes that left
-// the session are known only if they were seen while their parent lived.
+// moving to another one, as after set -m in a shell, or by leaving the session. The Group finds a
+// process that has left the session through its parent, while the parent lives, or through the
+// control group. A process that was found once is found again later.
 type Group struct {
 	id int
 	// First says that the leader of the group is the first process of a PID namespace. This process is not

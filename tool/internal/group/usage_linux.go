@@ -80,8 +80,8 @@ func privateMemory(pid int) int64 {
 	return max(0, resident-shared) * int64(os.Getpagesize())
 }
 
-// proportionalMemory returns the memory of a process in bytes, where a shared page is divided among its
-// processes. If the kernel does not report this number, it returns privateMemory.
+// proportionalMemory returns the memory of a process in bytes, where a shared page is divided among
+// the processes that share it. If the kernel does not report this number, it returns privateMemory.
 func proportionalMemory(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {

@@ -30,7 +30,7 @@ type Store struct {
 	runs map[string]*runFolders
 }
 
-// runFolders is what a Store knows about the temporary folders of one run.
+// runFolders describes the temporary folders of one run.
 type runFolders struct {
 	dir   string
 	users int
@@ -116,8 +116,9 @@ func (s *Store) Drop(run string) {
 	}
 }
 
-// Take returns folders for one command of the run. The caller calls their Release when the command has
-// ended. If run is "" or there is no Store, the folders are new, and no other command uses them.
+// Take returns folders for one command of the run. The caller calls Release of the folders when the
+// command has ended. If run is "" or there is no Store, the folders are new, and no other command
+// uses them.
 func (s *Store) Take(run string) (Folders, error) {
 	if s == nil || run == "" {
 		dir, err := os.MkdirTemp(os.TempDir(), "perdure-call-")

@@ -290,8 +290,8 @@ func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// Leave adds `ends`, the final lengths of blocks, to the result of the next Flush. The caller uses
-// it if Flush has returned them for a commit that was not stored.
+// Leave adds `ends`, the final lengths of blocks, to the result of the next Flush. The caller calls
+// Leave if Flush has returned these lengths for a commit that the server did not store.
 func (st *Stream) Leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package streams sends to the server what the code of a worker streams: text as blocks that grow,
-// and single events. It knows runs and attempts only by their leases.
+// and single events. It identifies runs and attempts only by their leases.
 package streams
 
 import (
@@ -42,8 +42,8 @@ type Streams struct {
 	// the output when it is sent again.
 	temporary func(error) bool
 	wake      chan struct{}
-	// failures is the number of batches of frames in a row that have failed. last is the time when
-	// the newest batch was sent. Only the goroutine of Run uses these fields.
+	// failures is the number of consecutive batches of frames that have failed until now. last is
+	// the time when the newest batch was sent. Only the goroutine of Run uses these fields.
 	failures int
 	last     time.Time
 
