@@ -121,8 +121,8 @@ func compareEndpoints(a, b perdure.ModelEndpoint) int {
 	return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.APIKeyEnv, b.APIKeyEnv), strings.Compare(a.Provider, b.Provider))
 }
 
-// Check returns an error if the operator does not allow the endpoint of a model, so that callers can
-// refuse it before a call. Errors: permission_denied.
+// Check returns an error if the operator does not allow the endpoint of a model, so that callers
+// can refuse the model before they call it. Errors: permission_denied.
 func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	if baseURL == "" && apiKeyEnv == "" {
 		return nil

@@ -92,8 +92,8 @@ func plainRune(r rune) bool {
 	return true
 }
 
-// joiner reports whether r is ZERO WIDTH JOINER or NON-JOINER, which scripts and emoji need within
-// a word.
+// joiner reports whether r is ZERO WIDTH JOINER or NON-JOINER, which some writing systems and emoji
+// need within a word.
 func joiner(r rune) bool { return r == 0x200d || r == 0x200c }
 
 // joins reports whether a joiner may follow the character r. After a Latin letter, a joiner could

@@ -247,7 +247,8 @@ func TestTwoSecretsSignWhileRotating(t *testing.T) {
 }
 
 // TestATestEventIsSent checks that a webhook.test event is sent even to a webhook that does not
-// subscribe to this type. A test of another org's webhook, or of one that does not exist, is refused.
+// subscribe to this type. A test event for a webhook of another org, or for a webhook that does not
+// exist, is refused.
 func TestATestEventIsSent(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)

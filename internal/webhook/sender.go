@@ -1,7 +1,7 @@
 // Package webhook sends deliveries to webhooks. Any number of servers may send the deliveries of
-// one store: a delivery is taken with a lease, so that only one of them sends it. If a server stops
-// between the request and the record of its outcome, another server sends the delivery again with
-// the same webhook-id.
+// one store: a server takes a delivery with a lease, so that only one server sends it. If a server
+// stops between the request and the record of its outcome, another server sends the delivery again
+// with the same webhook-id.
 package webhook
 
 import (

@@ -173,8 +173,9 @@ func (f *fixture) appendEntry(id uuid.UUID, e perdure.Entry) {
 	})
 }
 
-// nonceOfPruned checks the nonces of a pruned log: the nonces of the last two positions can be read,
-// and no others. It tests a log whose second to last record is an event, and one where it is a chunk.
+// nonceOfPruned checks the nonces of a pruned log: the nonces of the last two positions can be
+// read, and no others. The test uses two logs: the second to last record is an event in one log and
+// a chunk in the other.
 func nonceOfPruned(f *fixture) {
 	for _, piece := range []bool{false, true} {
 		id := f.start()
