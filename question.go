@@ -18,7 +18,7 @@ const (
 	QuestionInput QuestionKind = "input"
 	// QuestionChoice asks people to choose one of several options.
 	QuestionChoice QuestionKind = "choice"
-	// QuestionBudget asks whether a run may spend more.
+	// QuestionBudget asks whether a run may spend more than its budget.
 	QuestionBudget QuestionKind = "budget"
 )
 

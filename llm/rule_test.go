@@ -202,9 +202,10 @@ var breaches = map[string]breach{
 }
 
 // TestComposedConversationsFollowTheRules checks that CheckMessages accepts random valid
-// conversations for every provider, and that the requests follow the rules of the APIs. Then it
-// breaks one rule at one message. The error must name both. The conversation must be sent only if
-// the provider corrects it, and that request must follow the rules of the API, too.
+// conversations for every provider, and that the requests follow the rules of the APIs. Then the
+// test breaks one rule at one message. The error must name the rule and the message. A provider may
+// send this conversation only if it corrects the messages, and its request must then follow the
+// rules of its API.
 func TestComposedConversationsFollowTheRules(t *testing.T) {
 	type sender struct {
 		llm.Provider

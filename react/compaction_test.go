@@ -127,8 +127,9 @@ func TestAContextThatIsTooLong(t *testing.T) {
 	})
 }
 
-// TestAClientCompacts checks that an idle execution compacts when a client asks for it. The
-// client's instructions must reach the model, and the ended response must not change.
+// TestAClientCompacts checks that an execution that waits for a message compacts its conversation
+// when a client asks for it. The client's instructions must reach the model, and the ended response
+// must not change.
 func TestAClientCompacts(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, looks(6, 3000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
