@@ -13,7 +13,7 @@ import (
 
 // tools runs the next group of the turn's calls, and stores the results in the order of the calls.
 // (See pending.next.) If a user message has arrived, tools skips the calls that have not begun. If
-// only calls of client tools remain, it ends the response.
+// only calls of client tools remain, tools ends the response.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {

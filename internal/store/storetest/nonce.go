@@ -18,8 +18,8 @@ var nonceTests = map[string]func(*fixture){
 	"records without a nonce have 0":                  noncesOfOld,
 }
 
-// nonces returns the stored nonces by position, and the head of the log. The positions are those
-// from 0 to the one after the end of the log.
+// nonces returns the stored nonces by position, and the head of the log. It asks for the nonces of
+// the positions from 0 to one after the end of the log.
 func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	f.Helper()
 	head := f.head(id)

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Auditor examines the stored data across all orgs. Check needs it, so every store must implement
-// it.
+// Auditor examines the stored data across all orgs. Check needs an Auditor, so every store must
+// implement this interface.
 type Auditor interface {
 	// Audit checks that no row refers to a missing row and that streams have no gaps. If it finds
 	// an error, it yields the error and stops. Otherwise it yields the id of every execution.
