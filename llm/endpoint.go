@@ -30,9 +30,10 @@ var defaultsOf = map[string]providerDefaults{
 }
 
 // Endpoints are the endpoints that the operator of this process allows: each provider's default,
-// and configured ones. A definition names a base URL and the environment variable with the key. Its
-// author may not be the operator, so a call uses this URL and this key only if the operator allows
-// the combination. Otherwise a definition could send any secret of the process to any server.
+// and configured ones. A definition names a base URL and the environment variable with the key. The
+// author of the definition may not be the operator, so a call uses this URL and this key only if
+// the operator allows the combination. Otherwise a definition could send any secret of the process
+// to any server.
 type Endpoints struct {
 	getenv   func(string) string
 	defaults map[string]Endpoint

@@ -19,7 +19,7 @@ var mediaTypes = map[string]string{
 
 // MediaType returns the media type of an image or a file. If the part does not state a type, the
 // type follows from the extension of the file name or of the URL's path. Without an extension the
-// result is "", false. For an extension that is not in mediaTypes, it is "", true.
+// result is "", false. For an extension that is not in mediaTypes, the result is "", true.
 func MediaType(p perdure.Part) (mime string, known bool) {
 	if p.MimeType != "" {
 		return p.MimeType, true

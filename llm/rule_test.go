@@ -97,8 +97,8 @@ func ofRole(role perdure.Role) func(int, perdure.Message) bool {
 // breach describes a change that breaks one rule at one message.
 type breach struct {
 	rule llm.Rule
-	// adapted says that some provider corrects the messages when it converts them. This provider
-	// sends the conversation and does not refuse it.
+	// adapted says that there are providers that correct the messages when they convert them. Such
+	// a provider sends the conversation and does not refuse it.
 	adapted bool
 	// at returns the indexes of the messages with which the function `do` can break the rule.
 	at func(path []perdure.Message) []int

@@ -348,8 +348,9 @@ func TestAClientCompactsDuringASummary(t *testing.T) {
 	}
 }
 
-// TestAContextThatIsTooLongDuringASummary checks a model call whose context is refused as too long
-// while a summary is being written. The run waits for the summary and then calls the model again.
+// TestAContextThatIsTooLongDuringASummary checks a model call whose context the provider refuses as
+// too long while a summary is being written. The run waits for the summary and then calls the model
+// again.
 func TestAContextThatIsTooLongDuringASummary(t *testing.T) {
 	s, n, l := heldWorkerPool(t, 100, looks(last+4, 1000), backgroundAt+1)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})

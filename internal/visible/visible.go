@@ -28,7 +28,7 @@ func Inline(text string) string {
 	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(text)
 }
 
-// Escaper escapes a text that arrives in pieces, as [Text] does. Each piece consists of whole
+// Escaper does the same as [Text] for a text that arrives in pieces. Each piece consists of whole
 // characters. The zero value is ready to use.
 type Escaper struct {
 	before rune // the last character that was not escaped

@@ -163,8 +163,8 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	})
 }
 
-// TestAGoneEndpointIsDisabled checks that the status 410 disables the webhook and writes an audit
-// record, and that the other deliveries of the webhook become dead.
+// TestAGoneEndpointIsDisabled checks a response with the status 410. The server must disable the
+// webhook and write an audit record, and the other deliveries of the webhook must become dead.
 func TestAGoneEndpointIsDisabled(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")

@@ -70,7 +70,7 @@ type Config struct {
 const (
 	// perWebhook is the maximum number of concurrent requests to one webhook. perOrg limits the
 	// requests of an org, and atOnce those of the server. But a webhook for which no request runs
-	// may always begin one, so that an endpoint that does not respond delays only its own
+	// may always begin a request, so that an endpoint that does not respond delays only its own
 	// deliveries. In all, never more than twice atOnce requests run.
 	perWebhook, perOrg, atOnce = 4, 32, 512
 	// tick is the interval at which the Sender looks for due deliveries, even without a hint.
