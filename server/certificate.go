@@ -84,8 +84,8 @@ func (c *certificate) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// now returns the TLS configuration that the current files describe. If the files are invalid, for example
-// because someone is replacing them, it returns the previous configuration.
+// now returns the TLS configuration that the current files describe. If the files are invalid, for
+// example because someone is replacing them, now returns the previous configuration.
 func (c *certificate) now() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()

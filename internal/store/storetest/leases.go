@@ -40,8 +40,8 @@ func (f *fixture) leasedTask(execution uuid.UUID, left time.Duration, edit ...fu
 	return t.ID
 }
 
-// bothWays checks that a pick finds the wanted candidates, in order, both for the fixture's org and
-// for all orgs together. A pick for another org must find none.
+// bothWays checks that a pick finds the wanted candidates, in order, both for the org of the tests
+// and for all orgs together. A pick for another org must find none.
 func (f *fixture) bothWays(known map[string]uuid.UUID, kind store.PickKind, want ...string) {
 	f.Helper()
 	f.equal("the picked of every org", names(known, f.picked("", store.Pick{Kind: kind})), want)

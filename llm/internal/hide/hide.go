@@ -58,7 +58,7 @@ type unit struct {
 }
 
 // New creates a Hider for the key. The key must not be an ordinary word, because Hide would then
-// remove this word from texts that do not contain the key (see llm.PlainKey).
+// remove this word from ordinary texts (see llm.PlainKey).
 func New(key string) *Hider { return hiderOf(formsOf(key)) }
 
 func hiderOf(forms []form) *Hider {
