@@ -37,7 +37,8 @@ func (l KeyLimits) Check() error {
 	return nil
 }
 
-// maxLimit is the largest limit. Clients that read JSON numbers as 64-bit floats read it exactly.
+// maxLimit is the largest value that a limit may have. Clients that read JSON numbers as 64-bit
+// floats read this value exactly.
 const maxLimit = 1<<53 - 1
 
 // quotaPause is the Error.RetryAfter if too many executions are running.

@@ -23,7 +23,7 @@ const (
 	PartToolCall   PartType = "toolCall"
 	PartToolResult PartType = "toolResult"
 	// PartCompaction is the summary of an earlier part of the conversation. Its message is a user
-	// message without other parts. Clients cannot send it.
+	// message without other parts. Clients cannot send such a part.
 	PartCompaction PartType = "compaction"
 )
 
@@ -124,7 +124,7 @@ const (
 	StopEndTurn   StopReason = "end_turn"
 	StopToolUse   StopReason = "tool_use"
 	StopMaxTokens StopReason = "max_tokens"
-	// StopContextLength is the reason if the model's output filled its context window, or if a
+	// StopContextLength is the reason if the output filled the model's context window, or if a
 	// conversation does not fit into the window.
 	StopContextLength StopReason = "context_length"
 	StopTurnLimit     StopReason = "turn_limit"

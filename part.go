@@ -25,7 +25,7 @@ const UnnamedTool = "unnamed_tool"
 
 // CheckParts refuses parts that a message with this role cannot have, or that no provider accepts.
 // Examples are a part of an unknown type, an image without valid data, and a tool call without a
-// name. It checks the parts inside tool results, too, and refuses more than MaxParts parts. The
+// name. It also checks the parts inside tool results, and refuses more than MaxParts parts. The
 // error is invalid_argument. The parameter `at` is the path of the list in the error: with "parts",
 // the error names, for example, parts[2].data.
 func CheckParts(role Role, at string, parts []Part) error {

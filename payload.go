@@ -65,7 +65,7 @@ func ContentRef(execution uuid.UUID, content []byte) BlobRef {
 var OnWorker = json.RawMessage(`"worker"`)
 
 // KeptByWorker is the error message that the server stores for a LOCAL execution in place of the
-// actual message, which it does not receive.
+// actual message, which the server does not receive.
 const KeptByWorker = "kept by the worker"
 
 // Payload is a content. It is in Bytes or in the blob to which Blob refers. If neither is set,

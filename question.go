@@ -18,7 +18,7 @@ const (
 	QuestionInput QuestionKind = "input"
 	// QuestionChoice asks people to choose one of several options.
 	QuestionChoice QuestionKind = "choice"
-	// QuestionBudget asks whether a run may spend more.
+	// QuestionBudget asks whether a run may spend more than its budget.
 	QuestionBudget QuestionKind = "budget"
 )
 
@@ -112,11 +112,11 @@ type QuestionTerms struct {
 	// OnExpiry says what happens when the question expires.
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
 	// Default is the answer that the question gets if it expires and OnExpiry is OnExpiryDefault.
-	// It fits Schema or is one of Choices.
+	// Default fits Schema or is one of Choices.
 	Default json.RawMessage `json:"default,omitempty"`
-	// Withheld, if set, refers to the content of a question of a LOCAL execution, which only the
-	// worker stores. Then Prompt, Schema, Choices, Default and the question's details are empty
-	// here. Responses of the API contain the content or a ContentMark.
+	// Withheld, if set, refers to the content of a question of a LOCAL execution. Only the worker
+	// stores this content. Then Prompt, Schema, Choices, Default and the question's details are
+	// empty here. Responses of the API contain the content or a ContentMark.
 	Withheld *WithheldQuestion `json:"withheld,omitempty" hidden:"true"`
 }
 
@@ -175,7 +175,8 @@ type Question struct {
 
 	Org string `json:"-"`
 	// Askers are the API keys that NotAsker excludes; uuid.Nil stands for the token of the data
-	// directory. Askers is nil if NotAsker is false, and for questions of older servers.
+	// directory. Askers is nil if NotAsker is false, and for questions that older servers have
+	// stored.
 	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Place is the position of the question in the conversation.
 	Place Place `json:"-"`
@@ -192,13 +193,13 @@ type Answer struct {
 	By string `json:"by"`
 	// GrantID is the grant that has answered the question, if By is "grant".
 	GrantID *uuid.UUID `json:"grantId,omitempty" wire:"-"`
-	// Withheld, if set, refers to the Decision in a LOCAL execution, which only the worker stores.
-	// Then Value, Reason and changed details are empty here. Responses of the API contain the
-	// decision or a ContentMark.
+	// Withheld, if set, refers to the Decision in a LOCAL execution. Only the worker stores the
+	// Decision. Then Value, Reason and changed details are empty here. Responses of the API contain
+	// the decision or a ContentMark.
 	Withheld *WithheldContent `json:"withheld,omitempty" hidden:"true"`
-	// BareSHA256 is set for an approval in a LOCAL execution, whose details only the worker stores.
-	// It is the SHA-256 of the approved details. The input of the permitted task must have the same
-	// hash.
+	// BareSHA256 is set for an approval in a LOCAL execution, where only the worker stores the
+	// details. It is the SHA-256 of the approved details. The input of the permitted task must have
+	// the same hash.
 	BareSHA256 *Hash `json:"bareSha256,omitempty" wire:"-" hidden:"true"`
 	// ContentMark is set in responses of the API if the worker of a LOCAL execution is not
 	// connected, so that the answer has no content.

@@ -72,7 +72,8 @@ type QuestionContent struct {
 }
 
 // storedContent is the encoded form of a QuestionContent. JSON documents are encoded as strings, so
-// that their bytes do not change: the details have a hash.
+// that their bytes do not change. A changed byte in the details would no longer match the stored
+// hash of the details.
 type storedContent struct {
 	Prompt  string           `json:"prompt,omitempty"`
 	Schema  string           `json:"schema,omitempty"`

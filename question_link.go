@@ -9,8 +9,8 @@ import (
 const (
 	// LinkPath is the beginning of the URL path of a link to a question. The link's token follows it.
 	LinkPath = "/q/"
-	// LinkLife is how long a link to a question works, unless the request that creates it says
-	// otherwise.
+	// LinkLife is how long a link to a question works, unless the request that creates the link
+	// sets another time.
 	LinkLife = 24 * time.Hour
 	// MaxLinkLife is the longest time for which a link to a question can work.
 	MaxLinkLife = 7 * 24 * time.Hour

@@ -98,9 +98,9 @@ func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
 }
 
-// Retention defines how long data is kept that executions no longer need. A nil field in the
-// Retention of a definition means the value of the org's Retention. A nil field in the org's
-// Retention means the default.
+// Retention defines how long the server keeps ended executions, old checkpoints and logs. A nil
+// field in the Retention of a definition means the value of the org's Retention. A nil field in the
+// org's Retention means the default.
 type Retention struct {
 	// Executions is the period from the end of an execution until it is deleted with all its data.
 	// Default: forever.

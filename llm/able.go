@@ -31,7 +31,8 @@ func Can(p Provider, ability Ability) bool {
 // CheckRequest refuses a request that must not be sent to the provider's server, for one of two
 // reasons:
 //
-//   - The request needs an ability that the provider lacks. The provider would ignore a part of it.
+//   - The request needs an ability that the provider lacks. The provider would ignore a part of the
+//     request.
 //   - The messages break a rule of CheckMessages that the provider does not correct when it
 //     converts them. The server would refuse the messages.
 //

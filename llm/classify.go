@@ -104,8 +104,8 @@ var statusOfName = map[string]int{
 
 type errorBody struct{ message, kind, code string }
 
-// parseErrorBody returns the message, type and code of an error body. It knows these forms:
-// {"error": {"message", "type", "code"}}, {"error": "text"}, {"message"}, {"detail"}.
+// parseErrorBody returns the message, type and code of an error body. It reads bodies of these
+// forms: {"error": {"message", "type", "code"}}, {"error": "text"}, {"message"}, {"detail"}.
 func parseErrorBody(data []byte) errorBody {
 	var body map[string]any
 	if json.Unmarshal(data, &body) != nil {

@@ -71,10 +71,10 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	}
 }
 
-// compactedSender sends requests to a fake server, which stores them. It counts the pieces of
-// thinking that were sent (`unchanged`). Of the messages that its own model made and a compaction
-// has rewritten, it counts the pieces of thinking (`rewritten`) and the signatures of the calls
-// (`signatures`).
+// compactedSender sends requests to a fake server, which stores them. The field `unchanged` counts
+// the pieces of thinking that were sent. The fields `rewritten` and `signatures` count the pieces
+// of thinking and the signatures of calls in messages that the sender's own model made and a
+// compaction has rewritten.
 type compactedSender struct {
 	llm.Provider
 	remote                           llmtest.Remote

@@ -30,9 +30,10 @@ var defaultsOf = map[string]providerDefaults{
 }
 
 // Endpoints are the endpoints that the operator of this process allows: each provider's default,
-// and configured ones. A definition names a base URL and the environment variable with the key. Its
-// author may not be the operator, so a call uses this URL and this key only if the operator allows
-// the combination. Otherwise a definition could send any secret of the process to any server.
+// and configured ones. A definition names a base URL and the environment variable with the key. The
+// author of the definition may not be the operator, so a call uses this URL and this key only if
+// the operator allows the combination. Otherwise a definition could send any secret of the process
+// to any server.
 type Endpoints struct {
 	getenv   func(string) string
 	defaults map[string]Endpoint
@@ -121,8 +122,8 @@ func compareEndpoints(a, b perdure.ModelEndpoint) int {
 	return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.APIKeyEnv, b.APIKeyEnv), strings.Compare(a.Provider, b.Provider))
 }
 
-// Check returns an error if the operator does not allow the endpoint of a model, so that callers can
-// refuse it before a call. Errors: permission_denied.
+// Check returns an error if the operator does not allow the endpoint of a model, so that callers
+// can refuse the model before they call it. Errors: permission_denied.
 func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	if baseURL == "" && apiKeyEnv == "" {
 		return nil

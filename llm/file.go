@@ -19,7 +19,7 @@ var mediaTypes = map[string]string{
 
 // MediaType returns the media type of an image or a file. If the part does not state a type, the
 // type follows from the extension of the file name or of the URL's path. Without an extension the
-// result is "", false. For an extension that is not in mediaTypes, it is "", true.
+// result is "", false. For an extension that is not in mediaTypes, the result is "", true.
 func MediaType(p perdure.Part) (mime string, known bool) {
 	if p.MimeType != "" {
 		return p.MimeType, true
@@ -35,8 +35,8 @@ func MediaType(p perdure.Part) (mime string, known bool) {
 // DataURL returns the data of an image or a file as a data URL (RFC 2397).
 func DataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
 
-// FileName returns the name of a file. If it has none, it returns a default name, because providers
-// require one.
+// FileName returns the name of a file. If the file has no name, FileName returns a default name,
+// because providers require a name.
 func FileName(p perdure.Part) string {
 	if p.Filename != "" {
 		return p.Filename

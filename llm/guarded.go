@@ -107,8 +107,8 @@ func (g *guard) flushAll() error {
 	return g.failed
 }
 
-// send passes a delta to the function `g.to`. If an earlier call of `g.to` failed, send only
-// returns the error of that call.
+// send passes a delta to the function `g.to`. If an earlier call of `g.to` failed, send returns the
+// error of that call, and does not call `g.to`.
 func (g *guard) send(d Delta) error {
 	if g.failed == nil {
 		g.failed = g.to(d)

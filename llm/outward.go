@@ -94,8 +94,8 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 
 // Turns returns the messages in the order in which a request contains them. Consecutive messages
 // with tool results are yielded as one: the first of these messages, with the results of all. The
-// results have the order of the tool calls in the preceding message; results without a call there
-// come last.
+// results have the order of the tool calls in the preceding message; results without a call in that
+// message come last.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
 	return func(yield func(perdure.Message, []perdure.Part) bool) {
 		for i := 0; i < len(messages); {

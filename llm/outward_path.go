@@ -135,8 +135,9 @@ func wasLast(messages []perdure.Message, i int) bool {
 	return next.Role == perdure.RoleAssistant && !isGiven(next) && isGiven(messages[i])
 }
 
-// isGiven reports whether a client sent the assistant message m. A client's message with signatures
-// names a provider, too, but only the answer of a model call has a stop reason and usage.
+// isGiven reports whether a client sent the assistant message m. If a client sends a message with
+// signatures, the message names a provider, as an answer does. But only the answer of a model call
+// has a stop reason or usage.
 func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }

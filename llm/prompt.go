@@ -12,8 +12,8 @@ import (
 
 // Prompt contains hashes of the prompt of a model call, so that prompts can be compared without
 // storing them. While a conversation only grows, the Prefix of a call equals the SHA256 of the
-// previous call. If they differ, the provider's prompt cache cannot contain the whole previous
-// prompt.
+// previous call. If they differ, the call's prompt does not begin with the whole previous prompt,
+// so the provider's prompt cache helps less or not at all.
 type Prompt struct {
 	Messages int `json:"messages"`
 	// SHA256 is the hash of the system prompt, the tools and all messages.

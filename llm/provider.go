@@ -76,8 +76,8 @@ type Provider interface {
 	// Name returns the name of the provider, as in the names of models: anthropic, openai, ...
 	Name() string
 	// Stream makes one model call and passes each delta to emit, in order. The result of Fold for
-	// these deltas equals the returned parts. Errors: an error of emit, which ends the call,
-	// unchanged; the error of ctx if ctx ends; permission_denied if the operator does not allow the
-	// endpoint; otherwise an *Error.
+	// these deltas equals the returned parts. Errors: an error of emit, unchanged (such an error
+	// ends the call); the error of ctx if ctx ends; permission_denied if the operator does not
+	// allow the endpoint; otherwise an *Error.
 	Stream(ctx context.Context, req Request, emit func(Delta) error) (*Response, error)
 }

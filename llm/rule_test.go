@@ -97,8 +97,8 @@ func ofRole(role perdure.Role) func(int, perdure.Message) bool {
 // breach describes a change that breaks one rule at one message.
 type breach struct {
 	rule llm.Rule
-	// adapted says that some provider corrects the messages when it converts them. This provider
-	// sends the conversation and does not refuse it.
+	// adapted says that there are providers that correct the messages when they convert them. Such
+	// a provider sends the conversation and does not refuse it.
 	adapted bool
 	// at returns the indexes of the messages with which the function `do` can break the rule.
 	at func(path []perdure.Message) []int
@@ -202,9 +202,10 @@ var breaches = map[string]breach{
 }
 
 // TestComposedConversationsFollowTheRules checks that CheckMessages accepts random valid
-// conversations for every provider, and that the requests follow the rules of the APIs. Then it
-// breaks one rule at one message. The error must name both. The conversation must be sent only if
-// the provider corrects it, and that request must follow the rules of the API, too.
+// conversations for every provider, and that the requests follow the rules of the APIs. Then the
+// test breaks one rule at one message. The error must name the rule and the message. A provider may
+// send this conversation only if it corrects the messages, and its request must then follow the
+// rules of its API.
 func TestComposedConversationsFollowTheRules(t *testing.T) {
 	type sender struct {
 		llm.Provider

@@ -15,8 +15,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// cutLines contains a function for each provider. It returns the data lines of a stream with
-// thinking, text and arguments, each in the given pieces. A piece is the inside of a JSON string.
+// cutLines contains a function for each provider. The function returns the data lines of a stream
+// whose thinking, text and arguments are cut into the given pieces. A piece is the inside of a JSON
+// string.
 var cutLines = map[string]func(thinking, text, arguments []string) []string{
 	"anthropic": func(thinking, text, arguments []string) []string {
 		lines := []string{`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}`}

@@ -73,7 +73,7 @@ func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 
 // findModel returns the entry for a model in a table. It looks for the id, and then for the id
 // without the suffix of a dated snapshot. For openai-responses, it also looks for the models of
-// openai, which are the same.
+// openai, because both providers have the same models.
 func findModel[V any](table map[Model]V, m Model) (v V, found bool) {
 	if v, found = table[m]; found {
 		return v, true

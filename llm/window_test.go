@@ -32,8 +32,8 @@ func TestEveryPricedModelHasAWindow(t *testing.T) {
 	}
 }
 
-// TestLimitsOfModels checks that a dated snapshot has the limits of its model, and a model of
-// openai-responses those of the same model of openai. An unknown model has UnknownWindow.
+// TestLimitsOfModels checks that a dated snapshot has the limits of its model, and that a model of
+// openai-responses has the limits of the same model of openai. An unknown model has UnknownWindow.
 func TestLimitsOfModels(t *testing.T) {
 	own := llm.Windows{{Provider: "acme", ID: "m"}: {Window: 5000}}
 	ps := llm.NewProviders()

@@ -158,10 +158,10 @@ func (l *loop) takeEdit(c *call, q perdure.Question) {
 	}
 }
 
-// awaitApprovals waits until the approval question of each call in `group` is decided, and schedules
-// a call as soon as it is approved. If a user message arrives first, awaitApprovals withdraws the
-// open questions, skips the calls that they are about, and returns the message. If a person stops
-// the turn, awaitApprovals records that in the state of the loop.
+// awaitApprovals waits until the approval question of each call in `group` is decided, and
+// schedules a call as soon as it is approved. If a user message arrives first, awaitApprovals
+// withdraws the open questions, skips the calls that they are about, and returns the message. If a
+// person stops the turn, awaitApprovals records the stop in the state of the loop.
 func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 	for {
 		var asked []*call

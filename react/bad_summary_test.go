@@ -62,7 +62,8 @@ func (s *scriptedEngine) compactionEvents(id uuid.UUID) (all []string) {
 
 // TestABadSummaryChangesNothing checks summaries that fail, are empty, or are longer than what they
 // cover. The run must continue with an unchanged conversation. An event says why the summary was
-// not used. The model call is recorded and counted. The next summary is not tried at once.
+// not used. The call for the summary is recorded, and its usage counted. The run does not try
+// another summary at once.
 func TestABadSummaryChangesNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 14

@@ -149,8 +149,8 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 }
 
 // tooLong handles a model call that the provider refused because its context is too long. If a
-// summary is being written in the background, the loop waits for it and calls the model again.
-// Otherwise tooLong begins a compaction. If the settings forbid compaction, if this turn has
+// summary is being written in the background, the loop waits for that summary and calls the model
+// again. Otherwise tooLong begins a compaction. If the settings forbid compaction, if this turn has
 // already had a compaction for this reason, or if there is nothing to compact, tooLong ends the
 // response.
 func (l *loop) tooLong(failure error) error {

@@ -8,8 +8,8 @@ import (
 
 const (
 	// backgroundPart is the size of the context at which a compaction in the background begins, as
-	// a fraction of the threshold. For example, if the threshold is 75 % of the window, it is 60 %
-	// of the window.
+	// a fraction of the threshold. For example, if the threshold is 75 % of the window, a
+	// compaction in the background begins at 60 % of the window.
 	backgroundPart = 0.8
 	// backgroundPriority is the priority of the task that writes a summary in the background. It is
 	// lower than the priority of other tasks, because nothing waits for that summary.
@@ -89,10 +89,10 @@ func (l *loop) drop(why string) error {
 }
 
 // settleCompaction handles a compaction in the background when a response has ended. If the summary
-// is written, it is appended, unless the client still has to answer tool calls. If it is not
-// appended and the run ends, the compaction is dropped. If the run goes on, the summary is appended
-// before the next model call. The run does not wait for the summary here, so that clients see at
-// once that the response has ended. The caller has saved the state.
+// is written, it is appended, unless the client still has to answer tool calls. If the summary is
+// not appended and the run ends, the compaction is dropped. If the run goes on, the summary is
+// appended before the next model call. The run does not wait for the summary here, so that clients
+// see at once that the response has ended. The caller has saved the state.
 func (l *loop) settleCompaction(ends bool) error {
 	if len(l.st.Open) == 0 {
 		if err := l.takeWritten(); err != nil {

@@ -121,7 +121,8 @@ func (s *workerPool) wantStates(id uuid.UUID, want ...string) {
 }
 
 // TestASummaryIsWrittenWhileTheRunGoesOn checks that the run continues while a summary is written.
-// Once the summary is written, the next context contains it, and all messages since it was begun.
+// Once the summary is written, the next context contains the summary, and all messages that were
+// added since its task was scheduled.
 func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {
@@ -296,7 +297,7 @@ func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
 
 // TestAClientCompactsDuringASummary checks a client's request for a compaction while a summary is
 // being written. Without instructions, the run waits for that summary. With instructions, the run
-// drops it and begins another summary.
+// drops that summary and begins a new one.
 func TestAClientCompactsDuringASummary(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	t.Run("without instructions", func(t *testing.T) {
@@ -347,8 +348,9 @@ func TestAClientCompactsDuringASummary(t *testing.T) {
 	}
 }
 
-// TestAContextThatIsTooLongDuringASummary checks a model call whose context is refused as too long
-// while a summary is being written. The run waits for the summary and then calls the model again.
+// TestAContextThatIsTooLongDuringASummary checks a model call whose context the provider refuses as
+// too long while a summary is being written. The run waits for the summary and then calls the model
+// again.
 func TestAContextThatIsTooLongDuringASummary(t *testing.T) {
 	s, n, l := heldWorkerPool(t, 100, looks(last+4, 1000), backgroundAt+1)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})

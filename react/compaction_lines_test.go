@@ -57,9 +57,9 @@ func (s *workerPool) overWire() perdure.Dispatch {
 	return client
 }
 
-// TestCompactionOnEachLine checks that REMOTE and LOCAL executions are compacted by workers in the
-// server's process and over gRPC. The server must not store the content of the compaction of a
-// LOCAL execution.
+// TestCompactionOnEachLine checks compactions of REMOTE and LOCAL executions, by workers in the
+// server's process and by workers that are connected over gRPC. The server must not store the
+// content of the compaction of a LOCAL execution.
 func TestCompactionOnEachLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 30

@@ -73,7 +73,8 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 // within reports whether v is a number from lowest to highest.
 func within(v, lowest, highest float64) bool { return !math.IsNaN(v) && v >= lowest && v <= highest }
 
-// config returns the default compaction settings of executions.
+// config returns the compaction settings for executions that set none: the values in o, with
+// perdure.DefaultCompactionAt in place of an At of 0.
 func (o CompactOptions) config() *perdure.CompactionConfig {
 	at := o.At
 	if at == 0 {

@@ -46,7 +46,7 @@ type piece struct {
 	tokens int
 	// The field `kept` is the size of the piece after a compaction that keeps it, which cuts long
 	// tool results and arguments. The field `asked` is the size of the piece in the request for a
-	// summary, where other long texts are cut, too.
+	// summary, where long texts of messages are cut as well.
 	kept, asked int
 }
 

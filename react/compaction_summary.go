@@ -33,8 +33,8 @@ func (l *loop) compactRest() error {
 }
 
 // finish ends the compaction c, whose task has ended, and appends the summary if it is usable. The
-// result `used` says whether it is. The summary and the end of the compaction are stored in one
-// commit.
+// result `used` says whether the summary was appended. The summary and the end of the compaction
+// are stored in one commit.
 func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	l.st.Compaction = nil
 	l.place()

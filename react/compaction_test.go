@@ -127,8 +127,9 @@ func TestAContextThatIsTooLong(t *testing.T) {
 	})
 }
 
-// TestAClientCompacts checks that an idle execution compacts when a client asks for it. The
-// client's instructions must reach the model, and the ended response must not change.
+// TestAClientCompacts checks that an execution that waits for a message compacts its conversation
+// when a client asks for it. The client's instructions must reach the model, and the ended response
+// must not change.
 func TestAClientCompacts(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, looks(6, 3000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
@@ -319,10 +320,10 @@ func TestASummaryThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestALongMessageIsCompacted checks user messages that exceed a quarter of the window. They are
-// cut in the requests for summaries. A compaction that a client requests covers the whole
-// conversation, even if that needs several summaries. Only the first user message stays in the
-// context.
+// TestALongMessageIsCompacted checks user messages that exceed a quarter of the window. In the
+// requests for summaries, these messages are cut. A compaction that a client requests covers the
+// whole conversation, even if that needs several summaries. Only the first user message stays in
+// the context.
 func TestALongMessageIsCompacted(t *testing.T) {
 	off := true
 	const answers = 12
@@ -376,7 +377,8 @@ func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 }
 
 // TestACallWithLongArgumentsIsCompacted checks a turn whose tool call has arguments that exceed the
-// window. A compaction must shorten them to valid JSON, and the run must continue.
+// window. A compaction must shorten the arguments, which must remain valid JSON, and the run must
+// continue.
 func TestACallWithLongArgumentsIsCompacted(t *testing.T) {
 	write := fmt.Sprintf("turn\n  call write-file {\"path\": \"a.txt\", \"content\": %q}\n  usage in=100 out=17000\n", strings.Repeat("x", 60_000))
 	s, n, _ := windowWorkerPool(t, 100, 8000, write+"turn\n  text Done.\n")

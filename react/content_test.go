@@ -11,8 +11,8 @@ import (
 )
 
 // TestUnsupportedResultContentBecomesText checks a tool's result with content that no provider
-// accepts, inline or uploaded as a blob. The model must read a text that says so, and the run must
-// complete.
+// accepts, inline or uploaded as a blob. The model must read a text in place of this content, and
+// the run must complete.
 func TestUnsupportedResultContentBecomesText(t *testing.T) {
 	for name, data := range map[string]string{"small": "aGk=", "uploaded": strings.Repeat("aGk=", 100_000)} {
 		t.Run(name, func(t *testing.T) {

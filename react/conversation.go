@@ -71,8 +71,8 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 }
 
 // readContext replaces the messages in conv by those of the context at the end of a path. The path
-// need not contain entries that the context does not need. The first `same` messages have not
-// changed.
+// need not contain entries that the context does not need. The result `same` is the number of
+// messages at the beginning that are the same as before the call.
 func (conv *conversation) readContext(path func() iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	compacted, err := hasCompaction(path())
 	if err != nil {
@@ -132,8 +132,8 @@ func inOrder(entries []perdure.ContextEntry) iter.Seq2[perdure.ContextEntry, err
 	}
 }
 
-// read replaces the messages in conv by those of the given context. The first `same` messages have
-// not changed.
+// read replaces the messages in conv by those of the given context. The result `same` is the number
+// of messages at the beginning that are the same as before the call.
 func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0

@@ -130,8 +130,8 @@ func (h *crashStore) live(left int, over <-chan struct{}) bool {
 	return true
 }
 
-// endingDispatch is the dispatch of a worker that may die. Once the worker is dead, every frame that
-// it appends to a stream gets the error lease_lost, so that the worker stops at once.
+// endingDispatch is the dispatch of a worker that may die. Once the worker is dead, every frame
+// that the worker appends to a stream gets the error lease_lost, so that the worker stops at once.
 type endingDispatch struct{ *killedDispatch }
 
 func (b endingDispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {

@@ -43,10 +43,10 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	return l, l.begin()
 }
 
-// begin starts the conversation: it copies the path of an earlier execution if this one continues
-// it, and appends the messages of the input. The entries have keys, so they are not appended twice
-// if the function is entered again before the first checkpoint. If the input has no messages, the
-// execution waits for a message.
+// begin starts the conversation: it copies the path of an earlier execution if the input names one
+// to continue, and appends the messages of the input. The entries have keys, so they are not
+// appended twice if the function is entered again before the first checkpoint. If the input has no
+// messages, the execution waits for a message.
 func (l *loop) begin() error {
 	open, err := l.copyFrom()
 	if err != nil {
@@ -124,9 +124,10 @@ func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle runs between two responses. A one-shot run ends here, unless a message has already arrived or
-// a person stopped the response: idle returns true, or the error if the model failed. In any other
-// case, idle takes or awaits one signal. A user message begins the next response.
+// idle runs between two responses. For a one-shot run, idle returns true, or the error if the model
+// failed, so that the run ends. Otherwise idle takes or awaits one signal. It also does this in a
+// one-shot run if a message has already arrived or a person stopped the response. A user message
+// begins the next response.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {

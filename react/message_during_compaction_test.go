@@ -244,8 +244,8 @@ func pairs(t *testing.T, test func(t *testing.T, stores []store.Store)) {
 	})
 }
 
-// TestMessagesDuringACompaction checks messages that arrive while an idle run compacts. They must
-// be neither lost nor doubled, although each message is sent to each server.
+// TestMessagesDuringACompaction checks messages that arrive while a run compacts between two
+// responses. They must be neither lost nor doubled, although each message is sent to each server.
 func TestMessagesDuringACompaction(t *testing.T) {
 	pairs(t, func(t *testing.T, stores []store.Store) {
 		p := newPair(t, stores, strings.Repeat("turn\n  text "+strings.Repeat("long ", 300)+"\n", 12))

@@ -178,8 +178,8 @@ type requestSource interface {
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 }
 
-// buildRequest returns the request of a model call without messages. Equal inputs produce equal bytes on
-// every worker, so that the provider's prompt cache can be used.
+// buildRequest returns the request of a model call, but without its messages. Equal inputs produce
+// equal bytes on every worker, so that the provider's prompt cache can be used.
 func buildRequest(ctx requestSource, c Config, provider llm.Provider, in modelRequest) (llm.Request, error) {
 	input, err := settingsOf(ctx, in)
 	if err != nil {

@@ -3,10 +3,10 @@
 // waits for the user, or ends if the run is one-shot.
 //
 // Every commit that schedules model or tool calls also stores a checkpoint with the ids of their
-// tasks. If the function of the agent is entered again, it awaits those tasks and schedules no
-// others. So a model call whose answer is stored is never repeated. After a crash, a model call
-// without a stored answer is repeated, and a tool call without a stored result is repeated if the
-// tool's OnLost allows that.
+// tasks. If the function of the agent is entered again, it awaits those tasks and does not schedule
+// the calls a second time. So a model call whose answer is stored is never repeated. After a crash,
+// a model call without a stored answer is repeated, and a tool call without a stored result is
+// repeated if the tool's OnLost allows that.
 package react
 
 import (

@@ -110,8 +110,8 @@ func (w *runStore) play(t *testing.T, p killPoint) *outcome {
 // function `begun` with a server that is not interrupted.
 func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *killSwitch) {
 	w.t.Helper()
-	// A server that dies between a commit and its hint loses the hint. With Shared, the notifier
-	// does not promise that every hint arrives.
+	// A server that dies between a commit and its hint loses the hint. So Shared is set: readers
+	// then do not rely on every hint.
 	fate, hints := newKillSwitch(p), &notify.Local{Shared: true}
 	healthy := w.server(w.store, hints)
 	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}, hints), p.parked, func(d perdure.Dispatch) perdure.Dispatch {

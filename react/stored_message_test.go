@@ -33,8 +33,9 @@ func (s *scriptedEngine) stored(id uuid.UUID, value string) {
 	}
 }
 
-// TestStoredMessagesEndNoRun checks that an invalid stored message becomes a text that says so, and
-// that the run continues. The message begins a response or joins one.
+// TestStoredMessagesEndNoRun checks that an invalid stored message becomes a text which says that
+// the message cannot be read, and that the run continues. The message begins a response or joins
+// one.
 func TestStoredMessagesEndNoRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const unread = "user: (a message came that cannot be read: "
@@ -75,8 +76,8 @@ func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Resul
 	return tools
 }
 
-// TestToolResultsEndNoRun checks a tool's result with a part that a conversation cannot contain.
-// The part becomes a text that says so, and the run completes.
+// TestToolResultsEndNoRun checks a tool's result with a part that a conversation cannot contain. A
+// text takes the place of the part, and the run completes.
 func TestToolResultsEndNoRun(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
 	s.work(100, func(c *workerSetup) {

@@ -13,7 +13,7 @@ import (
 
 // tools runs the next group of the turn's calls, and stores the results in the order of the calls.
 // (See pending.next.) If a user message has arrived, tools skips the calls that have not begun. If
-// only calls of client tools remain, it ends the response.
+// only calls of client tools remain, tools ends the response.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
@@ -215,8 +215,9 @@ func cut(text string, maxBytes int) string {
 	return text[:maxBytes]
 }
 
-// toolTask returns the task kind that runs the tool t. An error of the tool becomes a result that the model
-// reads; the task fails only if its environment fails.
+// toolTask returns the task kind that runs the tool t. A failure that the tool reports in its
+// Result is a result that the model reads. The task fails if the tool returns an error, or if the
+// workspace cannot be opened.
 func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 	return agent.TaskDefinition{
 		Spec: perdure.KindSpec{Kind: t.Name, Description: t.Description, InputSchema: t.Schema},

@@ -107,7 +107,7 @@ turn
 }
 
 // TestBarriersRunAlone checks that calls of tools with a barrier run alone, in the order of the
-// calls, and that the calls between two of them run together.
+// calls, and that the calls between two such calls run together.
 func TestBarriersRunAlone(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {

@@ -141,9 +141,9 @@ func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	}
 }
 
-// TestAppendedEntriesAreCheckedOverTheWire checks that a worker in another language may append
-// entries one by one, and that the transcript rules apply to each entry. If an entry breaks a rule,
-// the error is invalid_transcript and contains the id of the entry.
+// TestAppendedEntriesAreCheckedOverTheWire checks that a worker that is not written in Go may
+// append entries one by one, and that the transcript rules apply to each entry. If an entry breaks
+// a rule, the error is invalid_transcript and contains the id of the entry.
 func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	conn := connect(t, s)
@@ -172,7 +172,7 @@ func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	w.append(w.entry(perdure.UserText("and?")), "")
 }
 
-// foreignWorker plays a worker that is written in another language: it sends gRPC requests without the Go
+// foreignWorker plays a worker that is not written in Go: it sends gRPC requests without the Go
 // worker library. It has claimed one execution.
 type foreignWorker struct {
 	*testing.T

@@ -53,7 +53,7 @@ func serveHere(dir string) error {
 }
 
 // BenchmarkLargeTransfer uploads 64 MiB to a server and downloads them. It reports the largest
-// growth of the server's memory, and fails if that exceeds 32 MiB.
+// growth of the server's memory, and fails if this growth exceeds 32 MiB.
 func BenchmarkLargeTransfer(b *testing.B) {
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), serveIn+"="+b.TempDir())

@@ -71,8 +71,8 @@ func (c *census) take() (store.Census, error) {
 	return c.last, c.err
 }
 
-// Collect implements prometheus.Collector. If the store does not answer, it reports only the metrics
-// storeUp and storeRaw.
+// Collect implements prometheus.Collector. If the store does not answer, Collect reports only the
+// metrics storeUp and storeRaw.
 func (c *census) Collect(out chan<- prometheus.Metric) {
 	last, err := c.take()
 	unchecked := 0.

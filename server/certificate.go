@@ -14,15 +14,16 @@ import (
 )
 
 // lookEvery is the minimum interval between two checks whether the certificate's files have
-// changed. After this time, at the latest, new connections use a renewed certificate.
+// changed. So a connection that begins more than lookEvery after the files have changed uses the
+// new files.
 const lookEvery = time.Second
 
 // certificate is the TLS certificate of the server with its key, and the authorities that may sign
 // client certificates. Their files are read again when they change.
 type certificate struct {
 	cert, key string
-	// clients is the file with the authorities that may sign client certificates; "" requests no client
-	// certificate.
+	// clients is the file with the authorities that may sign client certificates. If it is "", the
+	// server requests no client certificate.
 	clients string
 	logger  *slog.Logger
 
@@ -83,8 +84,8 @@ func (c *certificate) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// now returns the TLS configuration that the current files describe. If the files are invalid, for example
-// because someone is replacing them, it returns the previous configuration.
+// now returns the TLS configuration that the current files describe. If the files are invalid, for
+// example because someone is replacing them, now returns the previous configuration.
 func (c *certificate) now() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 
 // FindStretch looks for a large JSON value of a content in the bytes `said`, where the value must
 // occur unchanged. It returns the content encoded with the largest value that it finds, or false if
-// it finds none. The value is the whole content or a member of one of its objects.
+// it finds none. The value is the whole content or a member of one of the objects in the content.
 func FindStretch(content, said []byte) (Stretch, bool) {
 	values := valuesOf(content, 0, deepest)
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })

@@ -33,7 +33,7 @@ type WebhookReader interface {
 	Webhooks(ctx context.Context, org string) ([]*perdure.Webhook, error)
 	// Delivery returns a delivery of an org's webhook. Errors: not_found if there is none.
 	Delivery(ctx context.Context, org string, key DeliveryKey) (*perdure.Delivery, error)
-	// Deliveries lists deliveries without their payloads. Errors: invalid_argument for a cursor of
-	// another list.
+	// Deliveries lists deliveries without their payloads. Errors: invalid_argument for a cursor
+	// that a different list has returned.
 	Deliveries(ctx context.Context, q DeliveryQuery) (Page[*perdure.Delivery], error)
 }

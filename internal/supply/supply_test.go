@@ -70,7 +70,8 @@ func TestEveryNPMPackageHasItsChecksum(t *testing.T) {
 	}
 }
 
-// lockfileFaults returns the downloads that a lockfile does not pin.
+// lockfileFaults returns a text for each package whose version, checksum or origin the lockfile
+// leaves open.
 func lockfileFaults(t *testing.T, text string) []string {
 	t.Helper()
 	var lock locked
@@ -103,11 +104,11 @@ func lockfileFaults(t *testing.T, text string) []string {
 	return wrong
 }
 
-// exact matches one version of Semantic Versioning 2.0.0, but no range.
+// exact matches a version in the format of Semantic Versioning 2.0.0, but no range of versions.
 var exact = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// alias matches npm:package@version, which installs a package under another name, so that two of
-// its versions can be installed.
+// alias matches npm:package@version, which installs a package under another name, so that two
+// versions of one package can be installed.
 var alias = regexp.MustCompile(`^npm:(@[a-z0-9-]+/)?[a-z0-9.-]+@`)
 
 func TestALockfileThatLeavesSomethingOpenIsFound(t *testing.T) {
@@ -179,8 +180,8 @@ func TestScriptsTakeNothingUnpinned(t *testing.T) {
 var (
 	unpinned = regexp.MustCompile(`\b(curl|wget|pip3?|pipx|gem|cargo|apt-key|yarn|pnpm|bun)\b|@latest|go (install|run) \S+@|go get\b|` +
 		`npm (ci|install|i|add|update|rebuild|exec)\b|npx (-y|--yes)\b|git clone\b|(docker|podman) pull\b|apt(-get)? install\b|apt-get\b.* install\b`)
-	// scriptless matches an installation from the lockfile that runs no install scripts of
-	// packages.
+	// scriptless matches a command that installs the packages of the lockfile without running their
+	// install scripts.
 	scriptless = regexp.MustCompile(`npm ci --ignore-scripts\b`)
 	// allowed are lines of scripts with unpinned downloads; SECURITY.md explains them.
 	allowed = []string{
@@ -205,8 +206,9 @@ func TestDebianPackagesAreKnown(t *testing.T) {
 	}
 }
 
-// TestToolsArePinned checks that each module has the checksums of its dependencies and replaces
-// none, and that the module files that scripts name exist.
+// TestToolsArePinned checks the Go modules of the project and of its tools. Each module must have
+// the checksums of its dependencies and replace none of them. The module files that scripts name
+// must exist.
 func TestToolsArePinned(t *testing.T) {
 	mods, err := filepath.Glob(filepath.Join(root, "tools", "*", "go.mod"))
 	if err != nil || len(mods) < 5 {

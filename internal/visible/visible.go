@@ -28,7 +28,7 @@ func Inline(text string) string {
 	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(text)
 }
 
-// Escaper escapes a text that arrives in pieces, as [Text] does. Each piece consists of whole
+// Escaper does the same as [Text] for a text that arrives in pieces. Each piece consists of whole
 // characters. The zero value is ready to use.
 type Escaper struct {
 	before rune // the last character that was not escaped
@@ -92,8 +92,8 @@ func plainRune(r rune) bool {
 	return true
 }
 
-// joiner reports whether r is ZERO WIDTH JOINER or NON-JOINER, which scripts and emoji need within
-// a word.
+// joiner reports whether r is ZERO WIDTH JOINER or NON-JOINER, which some writing systems and emoji
+// need within a word.
 func joiner(r rune) bool { return r == 0x200d || r == 0x200c }
 
 // joins reports whether a joiner may follow the character r. After a Latin letter, a joiner could

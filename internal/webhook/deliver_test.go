@@ -163,8 +163,8 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	})
 }
 
-// TestAGoneEndpointIsDisabled checks that the status 410 disables the webhook and writes an audit
-// record, and that the other deliveries of the webhook become dead.
+// TestAGoneEndpointIsDisabled checks a response with the status 410. The server must disable the
+// webhook and write an audit record, and the other deliveries of the webhook must become dead.
 func TestAGoneEndpointIsDisabled(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")
@@ -247,7 +247,8 @@ func TestTwoSecretsSignWhileRotating(t *testing.T) {
 }
 
 // TestATestEventIsSent checks that a webhook.test event is sent even to a webhook that does not
-// subscribe to this type. A test of another org's webhook, or of one that does not exist, is refused.
+// subscribe to this type. A test event for a webhook of another org, or for a webhook that does not
+// exist, is refused.
 func TestATestEventIsSent(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)

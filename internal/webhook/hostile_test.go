@@ -76,8 +76,8 @@ func TestALargeAnswerIsNotRead(t *testing.T) {
 	}
 }
 
-// TestAPrivateAddressIsRefused checks that names of private, loopback and link-local addresses are
-// refused when the connection is opened, even if the names resolved to public addresses before. It
+// TestAPrivateAddressIsRefused checks that the sender does not connect to a private, loopback or
+// link-local address, even if the name of the host resolved to a public address before. The test
 // also checks the settings with which operators can allow private addresses.
 func TestAPrivateAddressIsRefused(t *testing.T) {
 	const private, never = "can allow it with --webhook-allow-private", "webhooks are never sent"

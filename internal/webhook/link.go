@@ -40,9 +40,9 @@ func (b body) hide(text string) string {
 }
 
 // bodyOf returns the body of an attempt's request. If the delivery is about a new question, and the
-// webhook is bound to a key that may answer it, the body contains a new link for this key. Each
-// attempt has its own link, because tokens are not stored. Errors: those of the store; the attempt
-// must then be repeated.
+// webhook is bound to a key that may answer the question, the body contains a new link for this
+// key. Each attempt has its own link, because tokens are not stored. Errors: those of the store;
+// the attempt must then be repeated.
 func (s *Sender) bodyOf(ctx context.Context, w *perdure.Webhook, d *perdure.Delivery) (body, error) {
 	plain := body{content: d.Payload}
 	if w.KeyID == nil || s.PublicURL == nil || d.EventType != perdure.EventQuestionAsked {

@@ -65,7 +65,7 @@ func (b *bench) linksTo(t *testing.T) {
 	b.sender.PublicURL = base
 }
 
-// linkIn returns the token of the link in a delivery; "" if it has none.
+// linkIn returns the token of the link in a delivery; "" if the delivery has no link.
 func linkIn(t *testing.T, r request) string {
 	t.Helper()
 	_, data := r.event(t)
@@ -131,7 +131,7 @@ func TestABoundWebhookGetsALink(t *testing.T) {
 
 // TestATokenThatIsCutOffIsNotStored checks an endpoint whose response contains the token just where
 // the stored part of the response ends. The stored part must not contain the beginning of the
-// token, which is secret, too.
+// token, because this part of the token is a secret as well.
 func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
 	each(t, func(b *bench) {
 		b.linksTo(t)

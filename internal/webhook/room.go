@@ -9,8 +9,8 @@ import (
 )
 
 // room decides how many requests each webhook with due deliveries may begin now. It visits the orgs
-// in turn until no request is left to allow. In each org it allows one request, to the webhooks of
-// the org in turn. The result `full` reports whether some webhook may begin no request.
+// in turn until the limits allow no further request. At each visit it allows one request to the
+// org's next webhook. The result `full` reports whether some webhook may begin no request.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package webhook sends deliveries to webhooks. Any number of servers may send the deliveries of
-// one store: a delivery is taken with a lease, so that only one of them sends it. If a server stops
-// between the request and the record of its outcome, another server sends the delivery again with
-// the same webhook-id.
+// one store: a server takes a delivery with a lease, so that only one server sends it. If a server
+// stops between the request and the record of its outcome, another server sends the delivery again
+// with the same webhook-id.
 package webhook
 
 import (
@@ -70,7 +70,7 @@ type Config struct {
 const (
 	// perWebhook is the maximum number of concurrent requests to one webhook. perOrg limits the
 	// requests of an org, and atOnce those of the server. But a webhook for which no request runs
-	// may always begin one, so that an endpoint that does not respond delays only its own
+	// may always begin a request, so that an endpoint that does not respond delays only its own
 	// deliveries. In all, never more than twice atOnce requests run.
 	perWebhook, perOrg, atOnce = 4, 32, 512
 	// tick is the interval at which the Sender looks for due deliveries, even without a hint.

@@ -26,9 +26,9 @@ func twoServers(t *testing.T) (benches []*bench) {
 	return benches
 }
 
-// TestAWebhookOfAnotherServerIsSeen checks that a server notices the change of a webhook that
-// another server has made. The change must apply from the next event on, although the server has
-// cached the org's webhooks.
+// TestAWebhookOfAnotherServerIsSeen checks that a server notices a change that another server has
+// made to a webhook. The change must apply from the next event on, although the server has cached
+// the org's webhooks.
 func TestAWebhookOfAnotherServerIsSeen(t *testing.T) {
 	benches := twoServers(t)
 	one, two := benches[0], benches[1]

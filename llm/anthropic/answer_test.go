@@ -103,8 +103,8 @@ func TestEmptyAnswerWithOutputTokens(t *testing.T) {
 }
 
 // TestTheWindowEndsAnAnswer checks an answer that ended because the model's context window is full.
-// The response has the stop reason StopContextLength. But if there are neither content nor output
-// tokens, the call returns an error of kind ContextLength.
+// The response has the stop reason StopContextLength. But if the answer has neither content nor
+// output tokens, the call returns an error of kind ContextLength.
 func TestTheWindowEndsAnAnswer(t *testing.T) {
 	const stop = `{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"},"usage":{"output_tokens":`
 	resp, err := ask(t, begin,

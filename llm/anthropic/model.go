@@ -78,8 +78,8 @@ var budgets = map[llm.Thinking]int64{
 const minBudget = 1024
 
 // setLimits sets max_tokens, reasoning and sampling. A reasoning budget is at most half of
-// max_tokens, but at least minBudget. The API requires a max_tokens greater than the budget. A
-// smaller max_tokens is increased by the budget.
+// max_tokens, but at least minBudget. The API requires a max_tokens greater than the budget. If
+// max_tokens is not greater, setLimits adds the budget to max_tokens.
 func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	t := traitsOf(req.Model)
 	p.MaxTokens = t.maxTokens
@@ -154,7 +154,8 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 
 // mayThink reports whether a model with a reasoning budget may reason in this conversation. The API
 // requires that an assistant message with tool calls begins with the model's own reasoning. After a
-// change of the model or of the reasoning level, earlier messages lack it.
+// change of the model or of the reasoning level, earlier messages do not begin with this model's
+// reasoning.
 func mayThink(messages []anthropic.MessageParam) bool {
 	for i := 1; i < len(messages); i++ {
 		content := messages[i-1].Content

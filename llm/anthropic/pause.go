@@ -49,8 +49,8 @@ func (p *pausedAnswer) message() (anthropic.MessageParam, error) {
 	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
 }
 
-// again prepares the answer for the stream of the request that continues it. It keeps the parts
-// received so far.
+// again prepares `a` for the stream of the next request, which continues the answer. The parts
+// received so far stay in `a`.
 func (a *answer) again() {
 	a.Builder.Break()
 	a.open, a.echo = map[int64]*block{}, blockEcho{}

@@ -104,9 +104,9 @@ func shown(in []perdure.Part) []part {
 	return parts
 }
 
-// assistant adds a message of the model. If the last message is a model's, too, the parts are added
-// to that message, because the API accepts a function call only in a message that follows a user
-// message.
+// assistant adds a message of the model. If the last message in `c` is a message of the model as
+// well, the parts are added to that message, because the API accepts a function call only in a
+// message that follows a user message.
 func (c *converter) assistant(m perdure.Message) {
 	parts := c.said(m)
 	if len(parts) == 0 {

@@ -35,7 +35,7 @@ func anthropicRules(c *checker, body obj) {
 }
 
 // thinksInRounds checks that each message with tool calls begins with reasoning. The API requires
-// that of a model with a reasoning budget.
+// this reasoning from a model with a reasoning budget.
 func (c *checker) thinksInRounds(messages []obj) {
 	for i := 1; i < len(messages); i++ {
 		answer, blocks := list(messages[i-1]["content"]), list(messages[i]["content"])

@@ -27,7 +27,8 @@ func serverAt(baseURL string) server {
 }
 
 // setLimits sets the token limit, the reasoning effort and the sampling. OpenAI's reasoning models
-// refuse the member max_tokens, but many compatible servers know no other.
+// refuse the member max_tokens, but many compatible servers accept no other member for the token
+// limit.
 func setLimits(p *request, req llm.Request, s server) {
 	reasons, off := gpt.Reasoning(req.Model)
 	if req.MaxTokens > 0 {

@@ -17,8 +17,8 @@ type format struct {
 	*gpt.JSONSchema
 }
 
-// setChoice sets the tool choice and the text format of the request. It sets no tool choice if there
-// are no tools, because the API refuses that.
+// setChoice sets the tool choice and the text format of the request. It sets no tool choice if
+// there are no tools, because the API refuses a tool choice without tools.
 func setChoice(p *request, req llm.Request) {
 	if len(req.Tools) > 0 {
 		switch req.ToolChoice {

@@ -49,7 +49,7 @@ func TestToolChoiceAndFormatAreSent(t *testing.T) {
 }
 
 // TestTheSchemaIsSentAsItIs checks that a schema is sent byte for byte. The order of its keys
-// matters, because models answer in that order.
+// matters, because models write the members of an answer in that order.
 func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}})
 	schema := `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"number"}}}`

@@ -9,9 +9,9 @@ import (
 
 func takes(perdure.Part) bool { return true }
 
-// content is a part of a message or of the output of a tool call. For a file, exactly one of FileURL,
-// FileID and FileData is set. Filename is set only together with FileData, because the API refuses it
-// otherwise.
+// content is a part of a message or of the output of a tool call. For a file, exactly one of
+// FileURL, FileID and FileData is set. Filename is set only together with FileData, because the API
+// refuses a file name without FileData.
 type content struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`

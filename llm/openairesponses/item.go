@@ -53,9 +53,10 @@ func (a *answer) start(index gpt.Count, out receivedItem) error {
 	return a.Calls.Append(call, string(out.Arguments))
 }
 
-// find returns the open item to which an event belongs; nil if there is none. It compares the index
-// of the items in the output, and only if several items have the same index, also their ids. The id
-// alone is not reliable: some servers send the same id for all items, or another id in each event.
+// find returns the open item to which an event belongs; nil if there is none. It looks for an item
+// with the same index in the output. Only if several open items have this index, it compares their
+// ids as well. Ids alone are not reliable: some servers send the same id for all items, or a
+// different id in each event of an item.
 func (a *answer) find(index gpt.Count, id gpt.Text) *item {
 	var found *item
 	for _, it := range a.items {

@@ -63,7 +63,7 @@ func params(req llm.Request) request {
 }
 
 // toolOf returns the description of a tool. For a tool that is not strict, it sets strict to false:
-// the API's default is true, and the API refuses most schemas then.
+// the API's default is true, and with true the API refuses most schemas.
 func toolOf(t llm.ToolSpec) tool {
 	f := gpt.Function{Name: t.Name, Description: t.Description, Strict: t.Strict, Parameters: t.Schema}
 	if f.Strict == nil {

@@ -32,7 +32,7 @@
 // Each line is a word and its operands. The words of a turn are:
 //
 //	text WORDS          the text of the answer; consecutive text lines are lines of one text
-//	thinking WORDS      the same as reasoning
+//	thinking WORDS      reasoning, in the form of text
 //	call NAME {JSON}    calls a tool; the JSON may run over several lines. Several calls are made
 //	                    in parallel. NAME without JSON has the arguments {}.
 //	pace DURATION       waits before each later piece (a word, or 16 bytes of arguments)

@@ -13,8 +13,8 @@ import (
 var counted = regexp.MustCompile(`\((\d+) answers before\)\s*$`)
 
 // summarize returns the steps that write a summary of a conversation with n answers. The summary
-// ends with the number n, so that a later request that begins with it gets the turn after these
-// answers.
+// ends with the number n, so that a later request that begins with this summary gets the turn after
+// these answers.
 func (s *script) summarize(n int, fresh string) ([]step, bool) {
 	end := step{word: "text", text: fmt.Sprintf("(%d answers before)", n)}
 	if s.summary == nil {

@@ -20,7 +20,7 @@ func summaryOf(t *testing.T, p llm.Provider, path ...perdure.Message) perdure.Me
 
 // TestASummaryKeepsThePlaceInTheScript checks that a conversation that begins with a summary gets
 // the turn after the summarized turns, also after a second summary. The word "expect" must find
-// perdure.SummaryPrefix, because it searches a summary in the form in which models read it.
+// perdure.SummaryPrefix, because a summary is searched in the form in which models read it.
 func TestASummaryKeepsThePlaceInTheScript(t *testing.T) {
 	for name, section := range map[string]string{"its own": "summary\n  text goal: x\n  usage in=9 out=3\n", "the default": ""} {
 		t.Run(name, func(t *testing.T) {

@@ -30,8 +30,8 @@ func (f *fixture) bulkAction(of string, ids []uuid.UUID, edit ...func(*perdure.B
 	return a
 }
 
-// putBulk runs a command that makes the changes `ch` of a bulk action. It returns the state that the
-// command's function Decide was called with.
+// putBulk commits the changes `ch` of a bulk action with one command. It returns the state that the
+// command's function Decide got.
 func (f *fixture) putBulk(of string, ch store.Changes) (seen *store.State) {
 	f.Helper()
 	f.do(store.Command{
@@ -146,8 +146,8 @@ func bulkExecutions(f *fixture) {
 	f.storedBulk(org, runs.ID)
 }
 
-// bulkTurn checks that concurrent commands of one bulk action, each for another execution, see the
-// counts that the previous commands have written.
+// bulkTurn checks that concurrent commands of one bulk action, each for a different execution, see
+// the counts that the previous commands have written.
 func bulkTurn(f *fixture) {
 	var ids []uuid.UUID
 	for range 20 {

@@ -57,9 +57,9 @@ func (f *fixture) together(commands []store.Command) []error {
 	return errs
 }
 
-// mixed runs commands on separate executions. Most of them are valid. The others decide with the
-// function `bad`, which makes them fail. mixed checks that all valid commands and no others are
-// committed, and calls the function `check` with the error of each failed command.
+// mixed runs commands on separate executions. Most commands are valid. The others have `bad` as
+// their function Decide, and must fail. mixed checks that the store commits all valid commands and
+// no others, and calls the function `check` with the error of each failed command.
 func (f *fixture) mixed(bad func(s *store.State) (*store.Changes, error), check func(err error)) {
 	f.Helper()
 	const n = 40

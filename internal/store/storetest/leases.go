@@ -40,8 +40,8 @@ func (f *fixture) leasedTask(execution uuid.UUID, left time.Duration, edit ...fu
 	return t.ID
 }
 
-// bothWays checks that a pick finds the wanted candidates, in order, for the org and for all orgs.
-// It must find none for another org.
+// bothWays checks that a pick finds the wanted candidates, in order, both for the org of the tests
+// and for all orgs together. A pick for another org must find none.
 func (f *fixture) bothWays(known map[string]uuid.UUID, kind store.PickKind, want ...string) {
 	f.Helper()
 	f.equal("the picked of every org", names(known, f.picked("", store.Pick{Kind: kind})), want)
@@ -76,7 +76,8 @@ func picksExpiredTasks(f *fixture) {
 	id := f.start()
 	known := map[string]uuid.UUID{
 		"over": f.leasedTask(id, -time.Second),
-		// This task is on another queue, so the pick has to search another part of the index.
+		// This task is on a different queue than the others, so the pick has to search a second
+		// part of the index.
 		"long over": f.leasedTask(id, -time.Minute, func(t *perdure.Task) { t.Queue = "r" }),
 		"held":      f.leasedTask(id, time.Minute),
 		"pending":   f.leasedTask(id, -time.Hour, func(t *perdure.Task) { t.Status = perdure.TaskPending }),

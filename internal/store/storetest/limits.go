@@ -137,8 +137,8 @@ func limitsGiveBack(f *fixture) {
 	f.equal("an urgent one while it runs", names(known, f.claimTasks(9)), nil)
 	f.end(id, perdure.TaskCompleted, known["runs"])
 	f.equal("after its end", names(known, f.claimTasks(9)), []string{"urgent"})
-	// A task that will be retried does not count for the limit of its key. It is the first task of
-	// its key again, so it can be claimed.
+	// A task that waits for its retry does not count for the limit of its key. This task has the
+	// highest priority of its key, so it is the first that can be claimed.
 	f.end(id, perdure.TaskPending, known["urgent"])
 	f.equal("after it was put back", names(known, f.claimTasks(9)), []string{"urgent"})
 	f.end(id, perdure.TaskFailed, known["urgent"])
@@ -158,8 +158,8 @@ func limitsCancelled(f *fixture) {
 	f.end(id, perdure.TaskCancelled, second) // ends while it is the next task of the key
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
-	// A task that was cancelled while it waited for its key can be claimed after it was created
-	// again.
+	// A task that was cancelled while the limit of its key prevented its claim can be claimed after
+	// it was created again.
 	f.end(id, perdure.TaskPending, fourth)
 	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})
 }

@@ -190,7 +190,8 @@ func stagedContents(f *fixture) {
 		_, err := f.s.Blob(f.ctx, id, ref.ID)
 		f.wantCode(err, perdure.NotFound)
 	}
-	// An upload of the same content may start again from the beginning, as after a crash.
+	// The upload of a content that is stored in part may start again from the beginning, as after a
+	// crash.
 	stage(store.Staged{ID: refs[1].ID, Content: large[:10]})
 	stage(store.Staged{ID: refs[1].ID, At: 10, Content: large[10:]})
 	f.equal("what is missing at last", missing(), 0)

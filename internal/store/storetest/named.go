@@ -70,9 +70,9 @@ func namedInAnyOrder(f *fixture) {
 	}
 }
 
-// namedProperty checks that all records are read unchanged, byte for byte, if an entry contains the
-// same texts as blocks, so that the store keeps these texts once. The texts and the sizes of their
-// chunks are random. The blocks are written before or after the entry.
+// namedProperty checks blocks whose texts also occur in an entry. The store keeps such a text once,
+// but all records must be read unchanged, byte for byte. The texts and the sizes of their chunks
+// are random. The blocks are written before or after the entry.
 func namedProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		a, silent := f.author(), f.author() // the second author gets no entry

@@ -18,8 +18,8 @@ var nonceTests = map[string]func(*fixture){
 	"records without a nonce have 0":                  noncesOfOld,
 }
 
-// nonces returns the stored nonces by position, and the head of the log. The positions are those
-// from 0 to the one after the end of the log.
+// nonces returns the stored nonces by position, and the head of the log. It asks for the nonces of
+// the positions from 0 to one after the end of the log.
 func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	f.Helper()
 	head := f.head(id)
@@ -173,8 +173,9 @@ func (f *fixture) appendEntry(id uuid.UUID, e perdure.Entry) {
 	})
 }
 
-// nonceOfPruned checks the nonces of a pruned log: the nonces of the last two positions can be read,
-// and no others. It tests a log whose second to last record is an event, and one where it is a chunk.
+// nonceOfPruned checks the nonces of a pruned log: the nonces of the last two positions can be
+// read, and no others. The test uses two logs: the second to last record is an event in one log and
+// a chunk in the other.
 func nonceOfPruned(f *fixture) {
 	for _, piece := range []bool{false, true} {
 		id := f.start()

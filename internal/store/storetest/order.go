@@ -18,7 +18,8 @@ var orderTests = map[string]func(*fixture){
 }
 
 // held runs a command on the execution. Its function Decide waits until `release` is called, and so
-// does the committer. So all commands that a test queues before that call are in one batch.
+// does the committer. So all commands that a test queues before it calls `release` are in one
+// batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup

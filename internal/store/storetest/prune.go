@@ -134,7 +134,8 @@ func deletedInSteps(f *fixture) {
 	id, other := f.large(n), f.large(3)
 	before := f.path(other, *f.execution(other).Leaf, nil, 0, false)
 	f.prune(id, store.Prune{Execution: true})
-	// The execution has at least n entries, n tasks, n signals and n records.
+	// The execution has at least n entries, n tasks, n signals and n records, so the deletion needs
+	// at least 4*n/rows commands.
 	if steps := f.drop(rows); steps < 4*n/rows {
 		f.Errorf("over %d rows went in %d steps of %d", 4*n, steps, rows)
 	}

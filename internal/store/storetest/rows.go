@@ -50,7 +50,7 @@ func (f *fixture) insert(x *perdure.Execution) {
 }
 
 // sameExecution checks that a read returns the execution as it was written, and that a command gets
-// it in that form.
+// the execution in the same form.
 func (f *fixture) sameExecution(want *perdure.Execution) {
 	f.Helper()
 	w := *want

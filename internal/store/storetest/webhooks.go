@@ -103,8 +103,8 @@ func webhooksSeen(f *fixture) {
 }
 
 // webhooksOfBatch checks commands that are queued together with a change of a webhook. Each of them
-// must see the list of webhooks either before or after the change. Commands that are queued later
-// must see the list after the change.
+// must see the list of webhooks either before or after the change. A command that is queued after
+// all of these have ended must see the list after the change.
 func webhooksOfBatch(f *fixture) {
 	ids := make([]uuid.UUID, 4)
 	for i := range ids {

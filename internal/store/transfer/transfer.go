@@ -26,7 +26,7 @@ type Options struct {
 	// this file open.
 	From string
 	// To is the URL of the database into which to copy, the target. The database must exist and be
-	// empty. ToName is its name in messages, without a password.
+	// empty. ToName names the database in messages; it contains no password.
 	To, ToName string
 	// Keep leaves the source open to servers. The copy then gets a new epoch, so cursors of the
 	// source are not valid in it. Without Keep, the source is closed to servers, and its cursors
@@ -215,9 +215,9 @@ func (c *copier) sameTables(ctx context.Context) error {
 	return schema.SameTables(here, c.target.Tables())
 }
 
-// movedBefore handles a source that was moved, if the target has no unfinished copy. If the target
-// has the epoch of the source, an earlier call has finished the copy. Otherwise the store was moved
-// to another target, and the error is conflict.
+// movedBefore is called for a source that is marked as moved. The target has no unfinished copy of
+// that move. If the target has the epoch of the source, an earlier call has finished the copy.
+// Otherwise the store was moved to another target, and the error is conflict.
 func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done bool, err error) {
 	epoch, _, err := c.source.Identity(ctx)
 	if err != nil {

@@ -121,9 +121,9 @@ func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 }
 
 // TestEveryColumnOfEveryTableIsCopied checks that a copy of rows with values in every column
-// succeeds, including its comparison. The target must have the epoch of the source, and its new
-// rows must get the next numbers. The source must be closed to servers, and a second call must do
-// nothing.
+// succeeds, including its comparison. The target must have the epoch of the source. A row that is
+// inserted into the target later must get a number after those of the copied rows. The source must
+// be closed to servers, and a second call must do nothing.
 func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -154,8 +154,8 @@ func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	wantCode(t, err, perdure.Conflict, "moved to elsewhere")
 }
 
-// TestAKeptSourceAndItsCopyHaveDifferentEpochs checks that a copy with the option Keep has another
-// epoch. Servers must be able to open the source with its old epoch.
+// TestAKeptSourceAndItsCopyHaveDifferentEpochs checks that a copy with the option Keep has a
+// different epoch than its source. Servers must be able to open the source, which keeps its epoch.
 func TestAKeptSourceAndItsCopyHaveDifferentEpochs(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)

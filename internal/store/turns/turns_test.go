@@ -70,8 +70,8 @@ func last(went []string, first string) string {
 	return went[len(went)-1]
 }
 
-// TestOneOrgHasNotAllPlaces checks that one org does not get all of several places, and that a read
-// of another org then gets one at once.
+// TestOneOrgHasNotAllPlaces checks that one org does not get all of several places, so that a read
+// of another org gets a place at once.
 func TestOneOrgHasNotAllPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for places, each := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 6: 4, 16: 12, 21: 16} {

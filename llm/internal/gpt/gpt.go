@@ -1,5 +1,5 @@
-// Package gpt contains the code that the two APIs of OpenAI share: the options of the SDK, and the
-// families of models that the APIs treat differently.
+// Package gpt contains the code that the two APIs of OpenAI share: the HTTP request, the lenient
+// decoding of responses, and the families of models that the APIs treat differently.
 package gpt
 
 import (

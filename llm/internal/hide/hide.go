@@ -17,9 +17,9 @@ const hiddenKey = "[key]"
 
 // Hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged
 // and in these encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in
-// either alphabet. In base64, the key may begin at any byte of a group of three. In the same ways,
-// Hider also finds any 12 consecutive characters of the key. The result does not depend on the
-// sizes of the pieces.
+// either alphabet. In base64, the key may begin at any byte of a group of three. Hider also finds
+// any 12 consecutive characters of the key, unchanged or in one of these encodings. The result does
+// not depend on the sizes of the pieces.
 type Hider struct {
 	plain, percent, json pass
 }
@@ -32,7 +32,8 @@ type pass struct {
 	forms []form
 	// escape decodes the escape at the beginning of a text to the result `char`. The result n is
 	// the length of the escape; 0 if the text begins with none. The result `unfinished` is true if
-	// more text is needed to decide. The field is nil for the pass over the unchanged text.
+	// the text may be the beginning of an escape that is not complete yet. The field is nil for the
+	// pass over the unchanged text.
 	escape func(text string) (n int, char byte, unfinished bool)
 
 	held   []unit // characters that may still become part of a match
@@ -56,8 +57,8 @@ type unit struct {
 	hidden bool
 }
 
-// New creates a Hider for the key. The key must not be an ordinary word, which occurs in other
-// texts (see llm.PlainKey).
+// New creates a Hider for the key. The key must not be an ordinary word, because Hide would then
+// remove this word from ordinary texts (see llm.PlainKey).
 func New(key string) *Hider { return hiderOf(formsOf(key)) }
 
 func hiderOf(forms []form) *Hider {
@@ -77,8 +78,8 @@ func formsOf(key string) []form {
 }
 
 // inBase64 returns the key as it appears inside a longer base64 text. The parameter `before` is the
-// number of bytes (0 to 2) that precede the key in its first group of three bytes. Characters that
-// also depend on bytes outside the key are left out.
+// number of bytes (0 to 2) that precede the key in its first group of three bytes. Base64
+// characters that depend also on bytes before or after the key are left out.
 func inBase64(key string, before int) string {
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + key))
 	bits := 8 * (before + len(key))

@@ -13,18 +13,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Auditor examines the stored data across all orgs. Check needs it, so every store must implement
-// it.
+// Auditor examines the stored data across all orgs. Check needs an Auditor, so every store must
+// implement this interface.
 type Auditor interface {
-	// Audit checks that no row refers to a missing row and that streams have no gaps. It yields the
-	// id of every execution.
+	// Audit checks that no row refers to a missing row and that streams have no gaps. If it finds
+	// an error, it yields the error and stops. Otherwise it yields the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditBlocks returns how the closed blocks of an execution are stored, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
 	// AuditResults returns how the results of an execution's tasks are stored. It includes only the
 	// results that refer to an entry. The order is undefined.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
-	// AuditTree checks the stored positions of an execution's entries in the tree. It returns one
+	// AuditTree checks the stored segments and depths of an execution's entries. It returns one
 	// text for each error.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
@@ -132,8 +132,8 @@ func (i *execution) checkStatus() {
 	}
 }
 
-// checkHome checks the home worker of an execution. A LOCAL execution has one from its first claim
-// on, and only that worker claims it. A REMOTE execution has none.
+// checkHome checks the home worker of an execution. A LOCAL execution has a home worker from its
+// first claim on, and only this worker claims the execution. A REMOTE execution has no home worker.
 func (i *execution) checkHome() {
 	i.Helper()
 	x := i.x
