@@ -79,7 +79,8 @@ type Needs struct {
 	StreamCount bool
 	Kinds       bool // requests the kinds of agents and tasks of the org
 	// Webhook is the id of a webhook of the command's org that is not deleted. Waiting requests the
-	// number of its pending deliveries. WebhookCount requests the number of the org's webhooks.
+	// number of that webhook's pending deliveries. WebhookCount requests the number of the org's
+	// webhooks.
 	Webhook      *uuid.UUID
 	Waiting      bool
 	WebhookCount bool

@@ -9,7 +9,8 @@ import (
 )
 
 // Response is the row of a response to one input. If a running response takes up the input, the new
-// response has joined the running one: its id is another name of the running response.
+// response has joined the running one: the id of the new response is then another name of the
+// running one.
 type Response struct {
 	ID        string
 	Execution uuid.UUID

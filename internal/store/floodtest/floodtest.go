@@ -1,5 +1,6 @@
 // Package floodtest checks that the data and the waiting work of one org do not add costs for other
-// orgs of a store. It counts the rows or steps with which the store works, and measures no times.
+// orgs of a store. It counts the rows that the store examines, or the steps of the database, and
+// measures no times.
 package floodtest
 
 import (

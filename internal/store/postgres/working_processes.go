@@ -107,9 +107,10 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	return b, nil
 }
 
-// end terminates the database process of a lost connection, if it still exists. That releases its
-// locks and discards requests that it may still receive. A process that waits for a standby is not
-// terminated, because that would make data visible that is on no standby.
+// end terminates the database process of a lost connection, if it still exists. The termination
+// releases the locks of that process, and discards requests that the process may still receive. A
+// process that waits for a standby is not terminated, because that would make data visible that is
+// on no standby.
 func (d *database) end(ctx context.Context, conn *pgx.Conn, b backend) error {
 	_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2"+
 		" AND wait_event IS DISTINCT FROM 'SyncRep'", b.pid, b.since)

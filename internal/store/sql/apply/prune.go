@@ -129,7 +129,8 @@ type dropping struct {
 	entries bool // if set, dropEntries is called and the field query is not used
 }
 
-// largeRow is the cost of deleting a row that may contain a chunk of a blob or a block.
+// largeRow is the cost of deleting a row that may contain a chunk of a blob or a block. A small row
+// has the cost 1.
 const largeRow = 8
 
 // drop returns a dropping that deletes rows of a table. The columns in the text `key` identify a

@@ -180,7 +180,8 @@ func (t optTextScan[T]) Scan(src any) error {
 // empty slice.
 func RawInto(p *json.RawMessage) rawScan { return rawScan{p} }
 
-// rawScan may keep the bytes that Scan gets, because the driver passes a copy.
+// rawScan is the destination that RawInto returns. Its method Scan may keep the bytes of its
+// argument, because the driver passes a copy.
 type rawScan struct{ p *json.RawMessage }
 
 // ScanBytes implements BytesScanner.

@@ -236,7 +236,7 @@ func (l *Query) statusSources(statuses []perdure.Status) {
 	}
 }
 
-// textWeight is the cost of searching the texts of a row for a query, in reads of a row.
+// textWeight is the cost of searching the texts of one row; the cost of reading a row is 1.
 const textWeight = 3
 
 // retryLeaf is the JSON in a stored wait for RetrySignal. No signal's name can contain this text,
