@@ -97,8 +97,8 @@ func checkpointOn(c *connection.Conn) (checkpointed int, err error) {
 	return checkpointed, err
 }
 
-// logProgress contains what the committer knows about the write-ahead log: how many of its pages
-// were written and checkpointed since its last reset.
+// logProgress contains the committer's counts of pages in the write-ahead log: how many pages were
+// written, and how many were checkpointed, since the last reset of the log.
 type logProgress struct {
 	held         int // number of pages in the log
 	checkpointed int // number of pages in the log that are checkpointed
