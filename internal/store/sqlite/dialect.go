@@ -160,8 +160,8 @@ func standings(all []store.Standing) ([]any, error) {
 	return []any{string(list), store.StandingAnswer}, err
 }
 
-// free returns unused pages to the file system, at most that many. The pragma frees one page per
-// row of its result, so all rows must be read.
+// free returns at most `pages` unused pages to the file system. The pragma frees one page per row
+// of its result, so all rows must be read.
 func free(ctx context.Context, c statement.Conn, pages int) error {
 	return c.Each(ctx, statement.NewAlone("PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")"), nil, func(func(...any) error) error { return nil })
 }

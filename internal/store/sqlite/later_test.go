@@ -122,8 +122,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	}
 }
 
-// TestACommandThatFailsAfterWritesWerePutOff checks that no entry of a batch is stored if one of its
-// commands cannot be written.
+// TestACommandThatFailsAfterWritesWerePutOff checks that no entry of a batch is stored if the
+// changes of one of its commands cannot be written.
 func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	s := open(t, Options{Logger: slog.New(slog.DiscardHandler)})
 	id := uuid.New()

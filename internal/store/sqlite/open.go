@@ -30,7 +30,7 @@ import (
 
 // Options are the options for opening a store. Only Path is required.
 type Options struct {
-	// Path is the path of the database file. It is created if it does not exist.
+	// Path is the path of the database file. If the file does not exist, Open creates it.
 	Path string
 	// Clock returns the store's time. By default, the store's time starts with the machine's clock
 	// when the store is opened, and advances with the elapsed time. It does not jump when the
