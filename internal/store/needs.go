@@ -87,7 +87,7 @@ type Needs struct {
 	// Grant is the id of an approval grant of the command's org that the command may delete.
 	Grant *uuid.UUID
 	// Delivery is the key of a delivery of the command's org. Each element of Due requests pending
-	// deliveries whose time to be sent is reached.
+	// deliveries that are due.
 	Delivery *DeliveryKey
 	Due      []DeliveryPick
 	// Workers requests State.WorkerCount. It is required for changes of workers.

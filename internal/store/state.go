@@ -21,8 +21,8 @@ type State struct {
 	Tasks   map[uuid.UUID]*perdure.Task // the requested tasks, and all open or running ones if requested
 	Entries map[uuid.UUID]perdure.EntryHead
 	Keyed   map[string]perdure.EntryHead // entries by their keys
-	// CallNames are the names of tools; the key is the id of the tool call. It is empty in a LOCAL
-	// execution, where only the worker has the names.
+	// CallNames are the names of tools; the key is the id of the tool call. CallNames is empty in a
+	// LOCAL execution, where only the home worker has the names.
 	CallNames map[string]string
 	Signals   map[string]*perdure.Signal
 	Pending   []perdure.Signal // pending signals that match Needs.Patterns, oldest first, without values
