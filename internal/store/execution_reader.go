@@ -16,10 +16,10 @@ type ExecutionReader interface {
 	// page, it examines at most ListRows executions. So a page may be short or empty, although there
 	// is a next page.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
-	// Outlines returns the outlines of executions by the id of the execution. It reads all outlines
-	// with one query; only contents in blobs need further queries. Unknown ids and ids of another
-	// org are left out. A content is returned as a reference if it is longer than
-	// perdure.ShownLimit, is withheld, or would make the total exceed PageBytes.
+	// Outlines returns the outlines of executions; the key of the map is the id of the execution.
+	// It reads all outlines with one query; only contents in blobs need further queries. Unknown
+	// ids and ids of another org are left out. A content is returned as a reference if it is longer
+	// than perdure.ShownLimit, is withheld, or would make the total exceed PageBytes.
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
 	// Path returns the entries on the path to leaf, in order. It starts after the entry with the id
@@ -37,8 +37,8 @@ type ExecutionReader interface {
 	// not_found if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 	// LeftOut describes the entries that the model's context at leaf does not contain: those before
-	// the first entry that the newest compaction keeps, except the entries in its field Pinned. It
-	// reads no entries. It returns nil if ContextPath returns the whole path.
+	// the first entry that the newest compaction keeps, except the entries in the field Pinned of
+	// that compaction. It reads no entries. It returns nil if ContextPath returns the whole path.
 	LeftOut(ctx context.Context, execution, leaf uuid.UUID) ([]perdure.LeftOut, error)
 	// PathLength returns the number of entries on the path from the root to leaf, without reading
 	// them. Errors: not_found if the leaf does not exist.

@@ -64,7 +64,7 @@ type Checking interface {
 }
 
 // CheckProgress is the progress of the check of a file. Of is the size of the file, or 0 while the
-// size is unknown. Bytes is how much of that is checked.
+// size is unknown. Bytes is the number of bytes that are already checked.
 type CheckProgress struct{ Bytes, Of int64 }
 
 // Failing is implemented by stores that stop writing permanently when they can no longer trust their
@@ -109,7 +109,7 @@ type QueueCensus struct {
 
 // Counter takes a census. Every Reader of a database implements Counter.
 type Counter interface {
-	// Census counts by indexes alone. Its cost grows with the number of pending, running and waiting
+	// Census reads only indexes. Its cost grows with the number of pending, running and waiting
 	// executions and tasks, not with the number of ended ones.
 	Census(ctx context.Context) (Census, error)
 }

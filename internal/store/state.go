@@ -46,8 +46,8 @@ type State struct {
 
 	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:
 	// two committed transactions never use the same free place of a limit. Holds may miss work that
-	// the worker claims at the same time, but no execution that must run alone on the worker. If
-	// this execution itself must run alone, Holds misses nothing.
+	// the worker claims at the same time, but it never misses an execution that must run alone on
+	// the worker. If this execution itself must run alone, Holds misses nothing.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load

@@ -246,8 +246,8 @@ func endTask(t *testing.T, s *Store, task *perdure.Task) {
 	}
 }
 
-// TestServersKeepLimitsTogether checks that two servers together never exceed the limits of keys and
-// queues when they claim tasks. All tasks must be claimed once.
+// TestServersKeepLimitsTogether checks that two servers together never exceed the limits of
+// concurrency keys and queues when they claim tasks. All tasks must be claimed once.
 func TestServersKeepLimitsTogether(t *testing.T) { eachPair(t, keepLimitsTogether) }
 
 func keepLimitsTogether(t *testing.T, all []*Store) {

@@ -49,9 +49,9 @@ type Options struct {
 	Reserve bool
 	// Observer is notified of the committer's batches. It may be nil.
 	Observer *store.Observer
-	// CheckBeside makes Open return before a file that was not closed cleanly is checked
-	// completely. The caller must then call Store.CheckBeside, which checks the file and calls
-	// Fatal if it finds damage. Without CheckBeside, Open waits for the check.
+	// CheckBeside matters for a file that was not closed cleanly: Open then returns before the
+	// whole file is checked. The caller must then call Store.CheckBeside, which checks the file and
+	// calls Fatal if it finds damage. Without CheckBeside, Open waits for the check.
 	CheckBeside bool
 	// pause, if set, is called between two pieces of the check by Store.CheckBeside, instead of
 	// [rest].

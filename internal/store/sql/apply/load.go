@@ -265,8 +265,8 @@ func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *stor
 	})
 }
 
-// loadKeys loads how many tasks run and wait with each concurrency key (see [store.Load]). The
-// counts remain exact until the transaction ends, because the keys are locked.
+// loadKeys loads, for each concurrency key, the number of running tasks and whether tasks wait (see
+// [store.Load]). Both remain exact until the transaction ends, because the keys are locked.
 func loadKeys(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, load.RunningOfKey, waitingOfKey, s.Now)
 	return err
