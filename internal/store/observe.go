@@ -99,11 +99,11 @@ type Census struct {
 type QueueCensus struct {
 	Queue string
 	Tasks bool
-	// Pending counts all items of the queue. Ready counts those that may be claimed now. The others
-	// are delayed, for example after a failed attempt.
+	// Pending counts all PENDING executions or tasks of the queue. Ready counts those that may be
+	// claimed now. The others are delayed, for example after a failed attempt.
 	Pending, Ready int
-	// Since is the moment at which the oldest ready item became ready; the zero time if none is
-	// ready.
+	// Since is the moment at which the oldest ready execution or task became ready; the zero time
+	// if none is ready.
 	Since perdure.Time
 }
 

@@ -106,7 +106,7 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 }
 
 // TestServersShareOneHistory checks two servers that write to one log. All later reads of one
-// server must return what a reader of the other server has seen. No note may be lost.
+// server must return what a reader of the other server has seen. No confirmed write may be lost.
 func TestServersShareOneHistory(t *testing.T) { eachPair(t, shareOneHistory) }
 
 func shareOneHistory(t *testing.T, all []*Store) {

@@ -91,8 +91,8 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			// The process is unknown, so the method works cannot report on it. Only the time
-			// limit `silence` then ends a dead connection.
+			// The database process is unknown, so d.works cannot tell whether it is working. Only
+			// the time limit `silence` then ends a dead connection.
 			return b, nil
 		}
 		return b, err

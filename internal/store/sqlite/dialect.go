@@ -100,8 +100,8 @@ var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 // looseBlobAge is store.LooseBlobAge in milliseconds.
 var looseBlobAge = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
-// Each of these queries reads the pending rows of one org, queue and kind, in the order of
-// dispatch.
+// Each of these queries reads the pending rows of one org, queue and kind, in the order in which
+// workers get them.
 const (
 	pendingAgents = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_dispatch" +
 		" WHERE org_id = ? AND queue = ? AND kind = ? AND needs_features & ? = 0 AND status = 'PENDING' AND crashes < 6" +

@@ -324,8 +324,8 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The committer resets the log only after it has answered the command. It holds the mutex
-	// `deciding` until the log is reset.
+	// The committer answers the command before it resets the log, and holds the mutex `deciding`
+	// until the log is reset. So locking that mutex waits for the reset.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err

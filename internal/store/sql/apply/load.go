@@ -27,8 +27,8 @@ type known struct {
 	places    map[uuid.UUID]load.TreePlace // places of the loaded entries in the tree
 }
 
-// load loads the state with which a command decides. The decision may change it, because it
-// consists of copies; x is the copy of the execution's row.
+// load loads the state with which a command decides. The decision may change the state, because the
+// state consists of copies; x is the copy of the execution's row.
 func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, x *perdure.Execution, n store.Needs) (*store.State, *known, error) {
 	s := &store.State{
 		Now: t.now, Nonce: t.nonce, Execution: x, Head: l.Head, PickedTask: one.Task,

@@ -224,8 +224,8 @@ var (
 	dropEntry     = statement.Remove("agent_entry", statement.Columns("agent_execution_id, id"))
 )
 
-// dropEntries deletes entries one by one, the newest first. The deletion of a parent would delete
-// all its descendants in one step.
+// dropEntries deletes entries one by one, the newest first, because the deletion of a parent would
+// delete all its descendants in one step.
 func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 	var entries []uuid.UUID
 	err := t.Each(newestEntries, []any{id[:], rows}, func(row func(...any) error) error {

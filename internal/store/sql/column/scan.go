@@ -9,13 +9,14 @@ import (
 )
 
 // NumberScanner is a destination for a number. A store that knows that a value is a number calls
-// ScanNumber, which avoids an interface allocation. NULL is passed to Scan.
+// ScanNumber, which avoids an interface allocation. For NULL, it calls the destination's method
+// Scan.
 type NumberScanner interface {
 	ScanNumber(n int64) error
 }
 
 // BytesScanner is a destination for a text or bytes. The argument is valid only until ScanBytes
-// returns. NULL is passed to Scan.
+// returns. For NULL, the store calls the destination's method Scan.
 type BytesScanner interface {
 	ScanBytes(b []byte) error
 }

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	// orgsOfAgents and orgsOfTasks select the first org with pending work after the org ?. Each of
-	// them reads one row of an index.
+	// orgsOfAgents and orgsOfTasks select the first org after the org ? that has pending work. Each
+	// of them reads one row of an index.
 	orgsOfAgents = statement.Read("SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?")
 	orgsOfTasks  = statement.Read("SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?")
 )
