@@ -28,7 +28,8 @@ func servers(t *testing.T, n, plain int) []*Store {
 	return all
 }
 
-// eachPair runs a test on two normal stores, and on a normal and a plain one.
+// eachPair runs a test twice: on two stores with optimizations, and on one store with and one store
+// without optimizations (Options.Plain).
 func eachPair(t *testing.T, test func(t *testing.T, all []*Store)) {
 	for plain, name := range []string{"both with optimizations", "one plain"} {
 		t.Run(name, func(t *testing.T) { test(t, servers(t, 2, plain)) })
@@ -93,7 +94,7 @@ func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs sto
 	return err
 }
 
-// noted checks how many notes an execution has.
+// noted checks how many calls of the function note have changed an execution.
 func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	t.Helper()
 	x, err := s.Execution(t.Context(), org, execution)

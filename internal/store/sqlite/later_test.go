@@ -45,7 +45,7 @@ func additions(t *testing.T, id uuid.UUID) (batch []*commit.Call, entries []uuid
 	return batch, entries
 }
 
-// attempt runs a batch instead of the committer, which must be idle.
+// attempt runs a batch in place of the committer, which must be idle.
 func attempt(s *Store, batch []*commit.Call) ([]commit.Outcome, error) {
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
