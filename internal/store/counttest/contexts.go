@@ -45,8 +45,9 @@ type contextCost struct {
 	Bytes int
 }
 
-// compact appends a compaction that keeps the newest n entries. The compaction's field Pinned has
-// the first entry of the conversation, so this entry stays in the context, too.
+// compact appends a compaction that keeps the newest n entries. Its field Pinned contains the first
+// entry of the conversation, so the context contains this entry in addition to the newest n
+// entries.
 func (c *conversation) compact(n int) {
 	c.Helper()
 	from := len(c.all) - n

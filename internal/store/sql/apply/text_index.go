@@ -38,8 +38,8 @@ const (
 )
 
 // applyTexts writes one block of the text index. A block covers trigram.TextBlock execution
-// numbers. It writes nothing if another block is the next to index, or if the block no longer
-// contains the same executions.
+// numbers. applyTexts writes nothing if another block is the next to index, or if the block no
+// longer contains the same executions.
 func (t *Transaction) applyTexts(b *store.TextBlock) error {
 	if b == nil {
 		return nil
