@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Conversation is the row of a conversation of the Responses endpoint. It belongs to an org. Its
-// messages are stored in its executions. Items that a client has added since the last response
-// began are pending: the input of the next response begins with them.
+// Conversation is the row of a conversation of the Responses endpoint. It belongs to an org. The
+// messages of the conversation are stored in the conversation's executions. Items that a client has
+// added since the last response began are pending: the input of the next response begins with them.
 type Conversation struct {
 	ID    string
 	Org   string
@@ -33,7 +33,8 @@ type Conversation struct {
 type ConversationChange struct {
 	// Row is the conversation's row after the change, to be inserted or replaced.
 	Row Conversation
-	// Take deletes the pending items. Add contains new pending items, which are added after that.
+	// Take deletes the pending items. Add contains new pending items, which are added after the
+	// deletion.
 	Take bool
 	Add  []json.RawMessage
 	// Execution is the id of the execution that becomes the conversation's newest one.

@@ -16,29 +16,29 @@ type ExecutionReader interface {
 	// page, it examines at most ListRows executions. So a page may be short or empty, although there
 	// is a next page.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
-	// Outlines returns the outlines of executions by the id of the execution. It reads all outlines
-	// with one query; only contents in blobs need further queries. Unknown ids and ids of another
-	// org are left out. A content is returned as a reference if it is longer than
-	// perdure.ShownLimit, is withheld, or would make the total exceed PageBytes.
+	// Outlines returns the outlines of executions; the key of the map is the id of the execution.
+	// It reads all outlines with one query; only contents in blobs need further queries. Unknown
+	// ids and ids of another org are left out. A content is returned as a reference if it is longer
+	// than perdure.ShownLimit, is withheld, or would make the total exceed PageBytes.
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
 	// Path returns the entries on the path to leaf, in order. It starts after the entry with the id
 	// `after`, or at the root if `after` is nil. If newest > 0, it returns only the last `newest`
 	// entries, including the leaf. It reads only what it returns, a few entries at a time. If
 	// `lazy` is set, a content in a blob is left as a reference. Errors: not_found if the leaf does
-	// not exist, or if `after` is not on its path.
+	// not exist, or if `after` is not on the path to the leaf.
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	// ContextPath returns, in order, the entries of the path to leaf from which perdure.ContextOf
 	// builds the context: the entries in the field Pinned of the newest compaction, and the path
 	// from the first entry that this compaction keeps. It reads no other entries. Without a
 	// compaction, or if an earlier version of the program has stored the compaction, it returns the
-	// whole path. If `after` is the id of an entry on the returned path, only the entries behind
-	// that entry are returned; any other id, such as one in Pinned, has no effect. Errors: not_found
-	// if the leaf does not exist.
+	// whole path. If `after` is the id of an entry on the returned path, only the entries after
+	// that entry are returned; any other id, such as one in Pinned, has no effect. Errors:
+	// not_found if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 	// LeftOut describes the entries that the model's context at leaf does not contain: those before
-	// the first entry that the newest compaction keeps, except the entries in its field Pinned. It
-	// reads no entries. It returns nil if ContextPath returns the whole path.
+	// the first entry that the newest compaction keeps, except the entries in the field Pinned of
+	// that compaction. It reads no entries. It returns nil if ContextPath returns the whole path.
 	LeftOut(ctx context.Context, execution, leaf uuid.UUID) ([]perdure.LeftOut, error)
 	// PathLength returns the number of entries on the path from the root to leaf, without reading
 	// them. Errors: not_found if the leaf does not exist.
@@ -48,10 +48,11 @@ type ExecutionReader interface {
 	// branch points. Errors: not_found if a or b does not exist.
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
-	// EntriesOf returns entries by id, in the order of ids. It needs at most two queries. It loads
-	// a content from its blob even if the reader is lazy, unless the blob has more than `most`
-	// bytes. The result ends early at about PageBytes; the caller then calls EntriesOf again for
-	// the remaining ids. Errors: not_found if an entry does not exist.
+	// EntriesOf returns entries by id, in the order of ids. It needs at most two queries. A content
+	// in a blob of at most `most` bytes is loaded, even by a reader that Lazy has returned. A
+	// content in a larger blob, or in a withheld one, is left as a reference. The result ends early
+	// at about PageBytes; the caller then calls EntriesOf again for the remaining ids. Errors:
+	// not_found if an entry does not exist.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)

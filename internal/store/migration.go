@@ -2,8 +2,8 @@ package store
 
 import "github.com/perdure/perdure"
 
-// converter is the commit of this repository whose program is the last that can convert a store
-// from before the first migration.
+// converter is the last commit of this repository whose program can convert stores that are older
+// than the first migration.
 const converter = "84bcde0"
 
 // TooOld returns the error for a store that is older than the first migration. The parameter `has`

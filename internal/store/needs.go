@@ -79,14 +79,15 @@ type Needs struct {
 	StreamCount bool
 	Kinds       bool // requests the kinds of agents and tasks of the org
 	// Webhook is the id of a webhook of the command's org that is not deleted. Waiting requests the
-	// number of its pending deliveries. WebhookCount requests the number of the org's webhooks.
+	// number of that webhook's pending deliveries. WebhookCount requests the number of the org's
+	// webhooks.
 	Webhook      *uuid.UUID
 	Waiting      bool
 	WebhookCount bool
 	// Grant is the id of an approval grant of the command's org that the command may delete.
 	Grant *uuid.UUID
 	// Delivery is the key of a delivery of the command's org. Each element of Due requests pending
-	// deliveries whose time to be sent is reached.
+	// deliveries that are due.
 	Delivery *DeliveryKey
 	Due      []DeliveryPick
 	// Workers requests State.WorkerCount. It is required for changes of workers.

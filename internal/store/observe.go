@@ -64,7 +64,7 @@ type Checking interface {
 }
 
 // CheckProgress is the progress of the check of a file. Of is the size of the file, or 0 while the
-// size is unknown. Bytes is how much of that is checked.
+// size is unknown. Bytes is the number of bytes that are already checked.
 type CheckProgress struct{ Bytes, Of int64 }
 
 // Failing is implemented by stores that stop writing permanently when they can no longer trust their
@@ -99,17 +99,17 @@ type Census struct {
 type QueueCensus struct {
 	Queue string
 	Tasks bool
-	// Pending counts all items of the queue. Ready counts those that may be claimed now. The others
-	// are delayed, for example after a failed attempt.
+	// Pending counts all PENDING executions or tasks of the queue. Ready counts those that may be
+	// claimed now. The others are delayed, for example after a failed attempt.
 	Pending, Ready int
-	// Since is the moment at which the oldest ready item became ready; the zero time if none is
-	// ready.
+	// Since is the moment at which the oldest ready execution or task became ready; the zero time
+	// if none is ready.
 	Since perdure.Time
 }
 
 // Counter takes a census. Every Reader of a database implements Counter.
 type Counter interface {
-	// Census counts by indexes alone. Its cost grows with the number of pending, running and waiting
+	// Census reads only indexes. Its cost grows with the number of pending, running and waiting
 	// executions and tasks, not with the number of ended ones.
 	Census(ctx context.Context) (Census, error)
 }

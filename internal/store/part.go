@@ -10,8 +10,8 @@ import (
 
 // MostSearched is the maximum size, in bytes, of an entry in which a store searches for the texts
 // of blocks and for the results of tasks. A text that is found there is not stored again. Larger
-// entries are not searched, although their texts are then stored twice: each reader of a block
-// would have to read the whole entry.
+// entries are not searched, so their texts are stored twice. Otherwise each reader of a block would
+// have to read the whole large entry.
 const MostSearched = 1 << 20
 
 // EntryText is a text in an entry's content, with its place in that content. The text is decoded: it

@@ -36,7 +36,8 @@ const (
 type PruneQuery struct {
 	Kind PruneKind
 	Org  string
-	// OlderThan, if set, is used instead of the retention policies. It applies to executions only.
+	// OlderThan, if set, selects the executions that ended at least that long ago, regardless of
+	// the retention policies. It applies to executions only.
 	OlderThan *time.Duration
 	// Status and DefinitionID narrow the selection of executions. They have no effect on other kinds
 	// of data.

@@ -36,7 +36,8 @@ type QuestionReader interface {
 	Grants(ctx context.Context, f GrantFilter) (Page[*perdure.ApprovalGrant], error)
 }
 
-// Link is a link to a question, with the API key whose vote it casts. The key may be revoked.
+// Link is a link to a question, and the API key in whose name the link votes. The key may be
+// revoked.
 type Link struct {
 	perdure.QuestionLink
 	Key *perdure.APIKey

@@ -9,7 +9,8 @@ import (
 )
 
 // Response is the row of a response to one input. If a running response takes up the input, the new
-// response has joined the running one: its id is another name of the running response.
+// response has joined the running one: the id of the new response is then another name of the
+// running one.
 type Response struct {
 	ID        string
 	Execution uuid.UUID
@@ -45,8 +46,8 @@ type ResponseEnd struct {
 	History History
 }
 
-// Join says that the response ID has joined the running response Into, which has taken up the input
-// of ID.
+// Join says that one response has joined a running one. ID is the id of the first response. Into is
+// the id of the running response, which has taken up the first one's input.
 type Join struct{ ID, Into string }
 
 // ResponseReader reads responses and conversations, for the endpoints of the Responses API.

@@ -21,8 +21,8 @@ type State struct {
 	Tasks   map[uuid.UUID]*perdure.Task // the requested tasks, and all open or running ones if requested
 	Entries map[uuid.UUID]perdure.EntryHead
 	Keyed   map[string]perdure.EntryHead // entries by their keys
-	// CallNames are the names of tools; the key is the id of the tool call. It is empty in a LOCAL
-	// execution, where only the worker has the names.
+	// CallNames are the names of tools; the key is the id of the tool call. CallNames is empty in a
+	// LOCAL execution, where only the home worker has the names.
 	CallNames map[string]string
 	Signals   map[string]*perdure.Signal
 	Pending   []perdure.Signal // pending signals that match Needs.Patterns, oldest first, without values
@@ -46,8 +46,8 @@ type State struct {
 
 	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:
 	// two committed transactions never use the same free place of a limit. Holds may miss work that
-	// the worker claims at the same time, but no execution that must run alone on the worker. If
-	// this execution itself must run alone, Holds misses nothing.
+	// the worker claims at the same time, but it never misses an execution that must run alone on
+	// the worker. If this execution itself must run alone, Holds misses nothing.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
@@ -61,7 +61,8 @@ type State struct {
 	Idempotency *Idempotency // nil if the idempotency key is unknown or has expired
 	Key         *perdure.APIKey
 	Session     *perdure.Session // the session may have expired
-	// Conversation is exact: the commands of a conversation are decided one after the other.
+	// Conversation cannot change before this command is committed, because the commands of a
+	// conversation are decided one after the other.
 	Conversation *Conversation
 	Org          *perdure.Org
 	// Limited is the API key whose id is Needs.UseOf, even if the key is revoked. It is nil if the
@@ -70,8 +71,8 @@ type State struct {
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer
-	// Streams is the number of the org's streams. Streams and Kinds are exact, because commands
-	// that request them are decided one after the other.
+	// Streams is the number of the org's streams. Streams and Kinds cannot change before this
+	// command is committed, because the commands that request them are decided one after the other.
 	Streams int
 	Kinds   []Kind
 
@@ -89,14 +90,16 @@ type State struct {
 	Due []*perdure.Delivery
 	// WorkerCount is the number of stored workers of the org.
 	WorkerCount int
-	// Pause is the pause of the queue Needs.Pause; nil if the queue is not paused. PauseCount is the
-	// number of paused queues of the org. Both are exact.
+	// Pause is the pause of the queue Needs.Pause; nil if the queue is not paused. PauseCount is
+	// the number of paused queues of the org. Neither can change before this command is committed.
 	Pause      *perdure.QueuePause
 	PauseCount int
-	// BulkAction and BulkRunning, the number of the org's bulk actions that run, are exact.
+	// BulkAction cannot change before this command is committed. BulkRunning is the number of the
+	// org's running bulk actions; no other command can start one before this command is committed.
 	BulkAction  *perdure.BulkAction
 	BulkRunning int
-	// BulkByKey is the newest bulk action with the idempotency key Needs.BulkKey. It is exact.
+	// BulkByKey is the newest bulk action with the idempotency key Needs.BulkKey. No other command
+	// can create a newer one before this command is committed.
 	BulkByKey *perdure.BulkAction
 }
 

@@ -166,8 +166,8 @@ type Block struct {
 }
 
 // Blob is the row of a blob. The blob is complete when Held equals Length. An incomplete blob to
-// which a commit refers is withheld: its content is not stored here, and readers return its
-// reference.
+// which a commit refers is withheld: only the home worker has the content, and readers return the
+// reference to the blob.
 type Blob struct {
 	ID     uuid.UUID
 	Length int64
@@ -226,8 +226,8 @@ type Store interface {
 	Epoch() uint64
 	// Now returns the store's time.
 	Now() perdure.Time
-	// Tidy does work that the store has deferred. A server calls it several times per second, so it
-	// must cost little if there is none.
+	// Tidy does work that the store has deferred. A server calls it several times per second, so
+	// Tidy must cost little if no work was deferred.
 	Tidy(ctx context.Context) error
 	Reader
 	Close() error

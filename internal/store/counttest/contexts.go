@@ -14,7 +14,7 @@ import (
 // Contexts checks that reading the context of a conversation of 20,000 entries takes as many
 // statements, rows and bytes as for 1,000 entries, if the newest compaction keeps the same number
 // of entries. It reads the context at two leaves: the newest one, and an older one, after which the
-// conversation has branched and has been compacted again.
+// test has added a branch and a second compaction.
 func Contexts(t *testing.T, s store.Store, r read.Reader) {
 	const kept = 40
 	var before []contextCost
@@ -45,8 +45,9 @@ type contextCost struct {
 	Bytes int
 }
 
-// compact appends a compaction that keeps the newest n entries. It also pins the first entry of the
-// conversation, so that this entry stays in the context.
+// compact appends a compaction that keeps the newest n entries. Its field Pinned contains the first
+// entry of the conversation, so the context contains this entry in addition to the newest n
+// entries.
 func (c *conversation) compact(n int) {
 	c.Helper()
 	from := len(c.all) - n

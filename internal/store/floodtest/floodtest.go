@@ -1,5 +1,6 @@
 // Package floodtest checks that the data and the waiting work of one org do not add costs for other
-// orgs of a store. It counts the rows or steps with which the store works, and measures no times.
+// orgs of a store. It counts the rows that the store examines, or the steps of the database, and
+// measures no times.
 package floodtest
 
 import (
@@ -104,8 +105,9 @@ func (g guest) start(input string) *perdure.Execution {
 	return x
 }
 
-// day calls the engine as on one day: it starts an execution, signals, reads, lists and claims it,
-// commits a step, releases the claim and cancels the execution.
+// day calls the engine as on one day: it starts an execution, sends it a signal, reads it, lists
+// the executions, claims the execution, commits a step, releases the claim and cancels the
+// execution.
 func (g guest) day() {
 	x := g.start(`{"a":1}`)
 	g.signal(x.ID, "s1")

@@ -1,6 +1,6 @@
 // Command oldstore writes a store with rows in every table. It starts a server and calls it as
-// clients and workers do. Run it from the Git commit before a migration is added, and keep the store
-// in testdata: see CONTRIBUTING.md, "Recipe: a column of executions with a filter".
+// clients and workers do. Before you add a migration, run oldstore from the last Git commit, and keep
+// the store in testdata: see CONTRIBUTING.md, "Recipe: a column of executions with a filter".
 //
 //	go run ./internal/store/oldstore DIR                  # writes DIR/sqlite.db.gz
 //	go run ./internal/store/oldstore DIR postgres         # writes DIR/postgres.sql.gz

@@ -116,8 +116,8 @@ func (s *scene) webhooks() {
 	s.ask("POST", "/api/orgs/"+s.org+"/queues/pause", `{"queue":"ä 😀"}`, nil)
 }
 
-// runs starts executions with data of each kind: a running one, a waiting one, an ended one, and an
-// ended one that will be deleted.
+// runs starts four executions with data of each kind. One is running, one is waiting, and two have
+// ended; one of these two will be deleted.
 func (s *scene) runs() {
 	open := s.claim("open")
 	s.upload(open.ExecutionID)

@@ -231,7 +231,8 @@ func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcom
 }
 
 // commit sends the deferred writes and commits the transaction. If the transaction writes, or if
-// answers returns true, it also increments the number in the committer's row.
+// a.answers() is true, commit also increments the number of this committer's transactions, which is
+// stored in the committer's row.
 func (a *attempt) commit(p *pipe.Pipe) error {
 	var batch pgx.Batch
 	if err := p.Flush(&batch); err != nil {

@@ -227,8 +227,8 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 }
 
 // TestPicksOfManyPollersAreOne checks that the picks of fifty pollers take as many round trips as
-// the pick of one, and that no execution is claimed twice. If the executions do not
-// suffice to give every poller two, every poller must still get at least one.
+// the pick of one, and that no execution is claimed twice. If there are fewer than two executions
+// for each poller, each poller must still get at least one.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)

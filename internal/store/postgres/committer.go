@@ -178,7 +178,7 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 
 // readNumber reads the number of the committer's last committed transaction. Then it commits a
 // write of its own. Once that write is durable and on the standby, so is the earlier transaction.
-// It waits for locks that the database process of a lost connection still holds.
+// The write waits for locks that the database process of a lost connection still holds.
 func (c *committer) readNumber(ctx context.Context, conn *pgx.Conn) error {
 	var batch pgx.Batch
 	batch.Queue("BEGIN")

@@ -111,8 +111,8 @@ func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	return d.connectWith(ctx, func(*pgx.ConnConfig) {})
 }
 
-// connectWith opens a connection for writing, like connect. The function `change` may modify the
-// configuration before.
+// connectWith opens a connection for writing, like connect. Before it connects, it calls `change`,
+// which may modify the configuration.
 func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	config := d.config.Copy()
 	change(config)

@@ -16,7 +16,7 @@ const (
 	// it is working on the request. It is longer than statement_timeout.
 	silence = 75 * time.Second
 	// doubt is the time after which a connection that transfers nothing is doubted: another
-	// connection then asks the database whether it is still working on the request.
+	// connection then asks the database whether the database is still working on the request.
 	doubt = 2 * time.Second
 	// onTheWay is how long an answer may take to arrive after the database has finished the request.
 	onTheWay = time.Second
@@ -45,7 +45,7 @@ var errSilent = errors.New("the connection is dead: nothing comes over it, and t
 
 // watchedConn is a network connection that detects when the other end is gone, as after a partition
 // or the failover of an address. Its reads and writes then fail with errSilent instead of waiting.
-// If nothing was received for a while, it asks the database over another connection whether it is
+// If it has received nothing for a while, it asks over another connection whether the database is
 // still working on the request.
 type watchedConn struct {
 	net.Conn

@@ -36,8 +36,8 @@ func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 }
 
 // TestDeadConnectionsAreGivenUp checks that reads and writes without a deadline end when all
-// connections die silently, as after the failover of an address. They must continue over new
-// connections.
+// connections die silently, as after the failover of an address. The next reads and writes must
+// succeed over new connections.
 func TestDeadConnectionsAreGivenUp(t *testing.T) {
 	s, proxy, _ := openBehind(t)
 	id := begin(t, s)
@@ -91,8 +91,8 @@ func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 	}
 }
 
-// muteConn is a connection that can lose answers. After `armed` is set, it loses all answers of the
-// database from the next write on.
+// muteConn is a connection that can drop the answers of the database. After `armed` is set, the
+// next write is sent, and all answers after it are dropped.
 type muteConn struct {
 	net.Conn
 	armed, muted *atomic.Bool // armed: become muted with the next bytes that are sent

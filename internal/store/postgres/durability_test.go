@@ -198,8 +198,8 @@ func named(database, name string) string { return database + "&application_name=
 
 const waitsForStandby = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = '%s' AND wait_event = 'SyncRep')"
 
-// noting stores a note in the background, and retries until the store is available. The returned
-// channel receives the error of the last call.
+// noting calls the function note in a goroutine, and repeats the call until the store is available.
+// The returned channel receives the error of the last call.
 func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan error) {
 	answered = make(chan error, 1)
 	go func() {
@@ -227,7 +227,7 @@ func unanswered(t *testing.T, answered chan error, why string) {
 
 // TestACommitWithAWarningIsNotAnswered checks a COMMIT whose wait for the standby is cancelled, so
 // that PostgreSQL answers it with a warning. The caller must get an answer only when the standby
-// has the transaction. The same must hold for a command on another server that finds the note of
+// has the transaction. The same must hold for a command on another server that finds the entry of
 // this transaction already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
@@ -259,7 +259,7 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 
 // TestWaitsForAStandbyAreNotEnded checks what happens when a connection breaks while its COMMIT
 // waits for the standby. The database process must be neither terminated nor cancelled, because
-// then others could see data that the standby does not have. In the end, the note of the
+// then others could see data that the standby does not have. In the end, the entry of the
 // transaction must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)

@@ -142,8 +142,9 @@ func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 	}
 }
 
-// concurrentNotes writes notes to a few executions from many callers, while the function `disturb`
-// is running. Each caller retries until its call succeeds. No note may be lost or stored twice.
+// concurrentNotes calls the function note from many goroutines, for a few executions, while the
+// function `disturb` is running. Each goroutine repeats its call until the call succeeds. No entry
+// may be lost or stored twice.
 func concurrentNotes(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
 	t.Helper()
 	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}
@@ -187,7 +188,7 @@ func concurrentNotes(t *testing.T, all []*Store, each int, disturb func(noted <-
 	}
 }
 
-// TestLostConnectionsLoseNothing checks that no note is lost or stored twice while random
+// TestLostConnectionsLoseNothing checks that no entry is lost or stored twice while random
 // connections are terminated in the database and many callers write.
 func TestLostConnectionsLoseNothing(t *testing.T) {
 	url := emptyDatabase(t)
@@ -222,7 +223,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	invariants.Check(t, open(t, Options{without: optimizations{texts: true}, URL: url}))
 }
 
-// TestDatabaseRestartsInTheMiddle checks that no note is lost or stored twice if the database
+// TestDatabaseRestartsInTheMiddle checks that no entry is lost or stored twice if the database
 // crashes in the middle of writes, and later restarts cleanly. Fatal must not be called.
 func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 	server, err := cluster.Start()

@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestARevocationWaitsForReaders checks that a grant is not deleted while another server decides with
-// it. So no question is answered by a grant once its revocation is acknowledged.
+// TestARevocationWaitsForReaders checks that a grant is not deleted while a command of another
+// server has read it. So once the server has acknowledged the revocation of a grant, no question is
+// answered by that grant.
 func TestARevocationWaitsForReaders(t *testing.T) { eachPair(t, revokeWhileRead) }
 
 func revokeWhileRead(t *testing.T, all []*Store) {

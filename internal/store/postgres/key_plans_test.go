@@ -21,9 +21,9 @@ var statistics = map[string]func(t *testing.T, conn *pgx.Conn){
 }
 
 // TestRowsOfLongRunsAreFoundByTheirIDs checks the plans of all statements in each state of the
-// statistics. PostgreSQL must not read all rows of an execution, org or webhook to find some by
-// their ids, because there may be very many. It must not read everything that has expired in all
-// orgs.
+// statistics. PostgreSQL must not read all rows of an execution, org or webhook to find a few of
+// them by their ids, because an execution, org or webhook may have very many rows. It must not read
+// everything that has expired in all orgs.
 func TestRowsOfLongRunsAreFoundByTheirIDs(t *testing.T) {
 	queries := catalog.Statements(dialect)
 	for name, query := range catalog.ListStatements(dialect) {

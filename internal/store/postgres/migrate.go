@@ -29,8 +29,8 @@ const firstVersion = 54
 const migrating = 0x70657264757265 // "perdure"
 
 const (
-	// migrationLock is how long a migration waits for the lock of a table. Statements of servers on
-	// that table wait meanwhile; their own limit is 10 s.
+	// migrationLock is how long a migration waits for the lock of a table. Meanwhile the servers'
+	// statements on that table wait as well; they fail after 10 s.
 	migrationLock = "3s"
 	// migrationTries is the maximum number of times that a migration is tried while locks of
 	// servers block it. migrationPause is the time between two tries, in which the servers can use

@@ -381,7 +381,7 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 }
 
 // interruptedAfter returns the migrations, but the one with this version loses its connection after
-// n statements. The result `found` reports whether it has at least n statements.
+// n statements. The result `found` reports whether that migration has at least n statements.
 func interruptedAfter(t *testing.T, version int64, n int) (files fs.FS, found bool) {
 	t.Helper()
 	files = changed(t, func(of int64, text string) string {

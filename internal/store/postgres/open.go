@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// maxCommitters is the maximum default of Options.Committers. It is enough for many cores,
-	// because committers take turns with the disk. More committers than cores only make batches
-	// smaller.
+	// maxCommitters is the maximum default of Options.Committers. Four committers are enough even
+	// for many cores, because all of them wait for the same disk. More committers than cores only
+	// make batches smaller.
 	maxCommitters  = 4
 	defaultReaders = 16
 )

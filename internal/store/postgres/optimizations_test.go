@@ -39,8 +39,9 @@ func TestPlainCommandsAreTransactions(t *testing.T) {
 }
 
 // TestPlainStatementsGoOneByOne compares round trips. For one command, a plain store needs at least
-// five more than a normal store. For n commands it needs n times as many as for one. A store in
-// which only the optimization "groups" is turned off also needs more for each command of a batch.
+// five round trips more than a normal store. For n commands, the plain store needs n times as many
+// round trips as for one. A store in which only the optimization "groups" is turned off also needs
+// additional round trips for each command of a batch.
 func TestPlainStatementsGoOneByOne(t *testing.T) {
 	const n = 20
 	one, many := map[string]int64{}, map[string]int64{}

@@ -10,8 +10,8 @@ import (
 )
 
 // owned lists tables for whose rows the audit checks that the execution exists. These tables have a
-// foreign key to executions, but the database did not check the rows that existed when the key was
-// added.
+// foreign key to executions, but the database did not check the rows that existed when the foreign
+// key was added.
 var owned = []string{"log_record", "log_chunk", "task_execution"}
 
 // ownersPage is the number of executions that one statement of auditOwners examines.

@@ -19,8 +19,8 @@ type ReadOnly struct {
 }
 
 // OpenReadOnly connects to the database at url for reading. Errors: unavailable if the database
-// cannot be reached; not_found if it contains no store; conflict if its tables have another version
-// or a copy into it is unfinished.
+// cannot be reached; not_found if it contains no store; conflict if the tables have another version
+// than the tables that this program reads, or if a copy of a store into the database is unfinished.
 func OpenReadOnly(ctx context.Context, url string) (*ReadOnly, error) {
 	db, err := newDatabase(url, func(error) {})
 	if err != nil {

@@ -69,7 +69,7 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 
 // serving is the key of an advisory lock that excludes servers during a copy. Each connection of a
 // server acquires the lock in shared mode, and a copy acquires it exclusively. Application names
-// cannot tell servers from copies, because the URL can set them.
+// cannot tell servers from copies, because the URL of the database can set any application name.
 const serving = 0x70657264737276
 
 // take excludes other copies and servers from the database. If an earlier copy was interrupted, the

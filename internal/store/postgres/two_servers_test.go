@@ -28,7 +28,8 @@ func servers(t *testing.T, n, plain int) []*Store {
 	return all
 }
 
-// eachPair runs a test on two normal stores, and on a normal and a plain one.
+// eachPair runs a test twice: on two stores with optimizations, and on one store with and one store
+// without optimizations (Options.Plain).
 func eachPair(t *testing.T, test func(t *testing.T, all []*Store)) {
 	for plain, name := range []string{"both with optimizations", "one plain"} {
 		t.Run(name, func(t *testing.T) { test(t, servers(t, 2, plain)) })
@@ -93,7 +94,7 @@ func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs sto
 	return err
 }
 
-// noted checks how many notes an execution has.
+// noted checks how many calls of the function note have changed an execution.
 func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	t.Helper()
 	x, err := s.Execution(t.Context(), org, execution)
@@ -106,7 +107,7 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 }
 
 // TestServersShareOneHistory checks two servers that write to one log. All later reads of one
-// server must return what a reader of the other server has seen. No note may be lost.
+// server must return what a reader of the other server has seen. No confirmed write may be lost.
 func TestServersShareOneHistory(t *testing.T) { eachPair(t, shareOneHistory) }
 
 func shareOneHistory(t *testing.T, all []*Store) {
@@ -246,8 +247,8 @@ func endTask(t *testing.T, s *Store, task *perdure.Task) {
 	}
 }
 
-// TestServersKeepLimitsTogether checks that two servers together never exceed the limits of keys and
-// queues when they claim tasks. All tasks must be claimed once.
+// TestServersKeepLimitsTogether checks that two servers together never exceed the limits of
+// concurrency keys and queues when they claim tasks. All tasks must be claimed once.
 func TestServersKeepLimitsTogether(t *testing.T) { eachPair(t, keepLimitsTogether) }
 
 func keepLimitsTogether(t *testing.T, all []*Store) {

@@ -91,8 +91,8 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			// The process is unknown, so the method works cannot report on it. Only the time
-			// limit `silence` then ends a dead connection.
+			// The database process is unknown, so d.works cannot tell whether it is working. Only
+			// the time limit `silence` then ends a dead connection.
 			return b, nil
 		}
 		return b, err
@@ -107,9 +107,10 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	return b, nil
 }
 
-// end terminates the database process of a lost connection, if it still exists. That releases its
-// locks and discards requests that it may still receive. A process that waits for a standby is not
-// terminated, because that would make data visible that is on no standby.
+// end terminates the database process of a lost connection, if it still exists. The termination
+// releases the locks of that process, and discards requests that the process may still receive. A
+// process that waits for a standby is not terminated, because that would make data visible that is
+// on no standby.
 func (d *database) end(ctx context.Context, conn *pgx.Conn, b backend) error {
 	_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2"+
 		" AND wait_event IS DISTINCT FROM 'SyncRep'", b.pid, b.since)

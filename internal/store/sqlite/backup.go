@@ -15,11 +15,11 @@ import (
 )
 
 // Backup writes a compact copy of the store at path to a new file. Servers may write to the store
-// meanwhile; the copy shows it at one moment. The copy has another epoch, so that cursors of the
-// store are not valid in a restored copy. The file appears at the path `to` only when it is
-// complete and durable. About once a second, Backup calls `told` with the number of bytes written
-// so far and the approximate total. Errors: not_found if there is no store at path, conflict if a
-// file exists at the path `to`.
+// meanwhile; the copy contains the store as it was at one moment. The copy has another epoch, so
+// that cursors of the store are not valid in a restored copy. The file appears at the path `to`
+// only when it is complete and durable. About once a second, Backup calls `told` with the number of
+// bytes written so far and the approximate total. Errors: not_found if there is no store at path,
+// conflict if a file exists at the path `to`.
 func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
 	if err := refuseHalfReplaced(path); err != nil {
 		return err
@@ -85,7 +85,7 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 }
 
 // watch calls `told` with the size of a file once a second, in a goroutine. The returned function
-// ends that, after one last call.
+// ends the calls, after one last call.
 func watch(path string, told func(bytes int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	tell := func() {

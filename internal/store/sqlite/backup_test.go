@@ -29,8 +29,8 @@ func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 }
 
 // TestBackupOfAStoreInUse checks a backup that is made while the store is being written. The backup
-// must contain an execution that was stored before, have another epoch, and be readable only by the
-// owner of the file.
+// must contain an execution that was stored before the backup, have another epoch than the store,
+// and be readable only by the owner of the file.
 func TestBackupOfAStoreInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -169,7 +169,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 	if t.Freed() {
 		// The file becomes shorter by the freed pages only when the log is reset. If a read
-		// prevents that now, a later reset does it.
+		// prevents the reset now, the file becomes shorter with a later reset.
 		c.beginAnew(0)
 	}
 	return outcomes, nil

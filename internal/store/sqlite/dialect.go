@@ -100,8 +100,8 @@ var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 // looseBlobAge is store.LooseBlobAge in milliseconds.
 var looseBlobAge = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
-// Each of these queries reads the pending rows of one org, queue and kind, in the order of
-// dispatch.
+// Each of these queries reads the pending rows of one org, queue and kind, in the order in which
+// workers get them.
 const (
 	pendingAgents = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_dispatch" +
 		" WHERE org_id = ? AND queue = ? AND kind = ? AND needs_features & ? = 0 AND status = 'PENDING' AND crashes < 6" +
@@ -160,8 +160,8 @@ func standings(all []store.Standing) ([]any, error) {
 	return []any{string(list), store.StandingAnswer}, err
 }
 
-// free returns unused pages to the file system, at most that many. The pragma frees one page per
-// row of its result, so all rows must be read.
+// free returns at most `pages` unused pages to the file system. The pragma frees one page per row
+// of its result, so all rows must be read.
 func free(ctx context.Context, c statement.Conn, pages int) error {
 	return c.Each(ctx, statement.NewAlone("PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")"), nil, func(func(...any) error) error { return nil })
 }

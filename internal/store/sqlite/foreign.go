@@ -15,8 +15,9 @@ import (
 
 // refuseForeign returns an error if the file at path is the database of another program. It is
 // called before anything is written, and writes nothing. It does not open a file that a store has
-// already opened in this folder (see noticeRestore). It leaves a file with a write-ahead log to
-// [relabel], because a connection that writes nothing does not read the log.
+// already opened in this folder (see noticeRestore). Nor does it check a file with a write-ahead
+// log, because a connection that writes nothing does not read the log; [relabel] checks such a file
+// later.
 func refuseForeign(ctx context.Context, path string) error {
 	file, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && file.Size() == 0 {

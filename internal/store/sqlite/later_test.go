@@ -45,7 +45,7 @@ func additions(t *testing.T, id uuid.UUID) (batch []*commit.Call, entries []uuid
 	return batch, entries
 }
 
-// attempt runs a batch instead of the committer, which must be idle.
+// attempt runs a batch in place of the committer, which must be idle.
 func attempt(s *Store, batch []*commit.Call) ([]commit.Outcome, error) {
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
@@ -122,8 +122,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	}
 }
 
-// TestACommandThatFailsAfterWritesWerePutOff checks that no entry of a batch is stored if one of its
-// commands cannot be written.
+// TestACommandThatFailsAfterWritesWerePutOff checks that no entry of a batch is stored if the
+// changes of one of its commands cannot be written.
 func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	s := open(t, Options{Logger: slog.New(slog.DiscardHandler)})
 	id := uuid.New()

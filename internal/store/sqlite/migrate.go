@@ -23,7 +23,8 @@ const firstVersion = 42
 
 // migrate migrates the tables, unless they have the newest version already. It runs before the
 // store's readers are opened. The migration library requires a connection pool of database/sql,
-// which reads the whole schema first, so migrate asks for the version on the writer's connection.
+// which reads the whole schema first, so migrate first reads the version over the writer's
+// connection.
 func migrate(ctx context.Context, path string, writer connection.View) error {
 	if newest, err := isNewest(writer); newest || err != nil {
 		return err

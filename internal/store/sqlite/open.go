@@ -30,7 +30,7 @@ import (
 
 // Options are the options for opening a store. Only Path is required.
 type Options struct {
-	// Path is the path of the database file. It is created if it does not exist.
+	// Path is the path of the database file. If the file does not exist, Open creates it.
 	Path string
 	// Clock returns the store's time. By default, the store's time starts with the machine's clock
 	// when the store is opened, and advances with the elapsed time. It does not jump when the
@@ -49,9 +49,9 @@ type Options struct {
 	Reserve bool
 	// Observer is notified of the committer's batches. It may be nil.
 	Observer *store.Observer
-	// CheckBeside makes Open return before a file that was not closed cleanly is checked
-	// completely. The caller must then call Store.CheckBeside, which checks the file and calls
-	// Fatal if it finds damage. Without CheckBeside, Open waits for the check.
+	// CheckBeside matters for a file that was not closed cleanly: Open then returns before the
+	// whole file is checked. The caller must then call Store.CheckBeside, which checks the file and
+	// calls Fatal if it finds damage. Without CheckBeside, Open waits for the check.
 	CheckBeside bool
 	// pause, if set, is called between two pieces of the check by Store.CheckBeside, instead of
 	// [rest].
@@ -324,8 +324,8 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The committer resets the log only after it has answered the command. It holds the mutex
-	// `deciding` until the log is reset.
+	// The committer answers the command before it resets the log, and holds the mutex `deciding`
+	// until the log is reset. So locking that mutex waits for the reset.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err

@@ -44,7 +44,7 @@ func newLosses(t *testing.T, folder string) *losses {
 	return &losses{t: t, disk: disktest.New(t, folder), random: rand.New(rand.NewPCG(1, 2)), known: map[string]bool{}}
 }
 
-// imaged is implemented by a disktest.Disk and by an operation of it.
+// imaged is implemented by a disktest.Disk and by an operation of such a disk.
 type imaged interface {
 	Image(to string, loss disktest.Loss, r *rand.Rand) error
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // TestALookWritesNothing checks that a ReadOnly store reads the log of a crashed store, and changes
-// none of its files. It must also read the log of a store in use, and the server must be able to
-// write meanwhile.
+// none of the files of that store. A ReadOnly store must also read the log of a store that a server
+// uses, and the server must be able to write meanwhile.
 func TestALookWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -88,7 +88,7 @@ func isFree(paths ...string) (bool, error) {
 }
 
 // finishReplacing executes the remaining steps of a valid replacement of the store at path, if
-// there is one. It may be interrupted anywhere and repeated.
+// there is one. If it is interrupted, the next call executes the steps that remain.
 func finishReplacing(path string) error {
 	for {
 		s, err := nextStep(path)

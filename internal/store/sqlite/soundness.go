@@ -19,7 +19,7 @@ import (
 // pause is checkRest times as long as the piece of the check before it.
 const checkRest = 2
 
-// soundness is what is known about the integrity of the file.
+// soundness records whether the file is known to be intact, and runs the checks of the file.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark

@@ -144,8 +144,8 @@ func tablesOf(v connection.View) ([]schema.Table, error) {
 }
 
 // Rows calls `take` with each row of a table, in the order of the primary key, and stops at an
-// error of `take`. If `after` is not nil, it is a key, and Rows starts behind it. A row is valid
-// only until `take` returns. The values of a row are int64, string, []byte and nil.
+// error of `take`. If `after` is not nil, Rows starts after the row with the primary key `after`. A
+// row is valid only until `take` returns. The values of a row are int64, string, []byte and nil.
 func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name

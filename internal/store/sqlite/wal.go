@@ -41,8 +41,9 @@ func (c *committer) forget(batch []*commit.Call) {
 }
 
 // beginAnew checkpoints the log into the file and truncates the log. It reports whether that has
-// succeeded. The parameter `patience` is how long it waits for running reads, in milliseconds.
-// Unless `patience` is 0, it first waits for a running pass of the checkpointer, without a limit.
+// succeeded. The parameter `patience` is how long beginAnew waits for running reads, in
+// milliseconds. Unless `patience` is 0, beginAnew first waits for a running pass of the
+// checkpointer, without a limit.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
 		c.checkpointer.working.Lock()

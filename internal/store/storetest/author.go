@@ -134,8 +134,8 @@ func content(c perdure.Content) json.RawMessage {
 	return raw
 }
 
-// anyText draws a text that a model or a program could write: with escapes, characters of every
-// length in UTF-8, and bytes that are not UTF-8.
+// anyText draws a text that a language model or a program could write: with escapes, characters of
+// every length in UTF-8, and bytes that are not UTF-8.
 func anyText(t *rapid.T) string {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.StringN(1, 20, -1),

@@ -133,11 +133,11 @@ func (tr *tree) compareContinued(t *rapid.T, leaf uuid.UUID) {
 	after := tr.anyEntry(t)
 	got := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, &after, false))
 	want := read
-	// A read that continues after an entry returns only the entries behind it, if an unbroken chain
-	// of parents leads from the leaf to that entry. After any other entry, such as one that a
-	// compaction pins (CompactionRange.Pinned), it returns the whole context. A pinned entry may be
-	// the parent of the first kept entry, and then look like part of the chain, so the test accepts
-	// both results for it.
+	// A read that continues after an entry returns only the entries after that entry, if an
+	// unbroken chain of parents leads from the leaf to it. For any other entry, such as one in
+	// CompactionRange.Pinned, the read returns the whole context. An entry in Pinned may be the
+	// parent of the first kept entry and so look like a part of the chain. For such an entry, the
+	// test accepts both results.
 	at := slices.IndexFunc(read, func(e perdure.Entry) bool { return e.ID == after })
 	if at >= 0 && tr.entries[after].OnPath() && connected(read[at:]) && len(got) < len(read) {
 		want = read[at+1:]

@@ -47,7 +47,8 @@ func Start(settings ...string) (*Cluster, error) {
 	return c, nil
 }
 
-// PID returns the process id of the server, which is the parent of all its processes.
+// PID returns the id of the server's main process, which is the parent of the server's other
+// processes.
 func (c *Cluster) PID() int { return c.server.Pid }
 
 // URL returns the URL of a database of the cluster.
@@ -121,8 +122,8 @@ func (c *Cluster) own(folder string) error {
 
 func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }
 
-// unprivileged returns a user for PostgreSQL, which refuses to run as root; nil if this process
-// does not run as root.
+// unprivileged returns a user for PostgreSQL, which refuses to run as root. It returns nil if this
+// process does not run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -193,7 +194,7 @@ func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Run starts the server and waits until it answers.
+// Run starts the server and waits until it accepts connections.
 func (c *Cluster) Run() error {
 	args := []string{
 		"-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-c", "listen_addresses=127.0.0.1",

@@ -45,8 +45,8 @@ func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	return nil
 }
 
-// Synchronous makes every later COMMIT of this cluster wait until a standby has flushed it to its
-// disk.
+// Synchronous makes every later COMMIT of this cluster wait until a standby has flushed the
+// transaction to the standby's disk.
 func (c *Cluster) Synchronous() error {
 	ctx := context.Background()
 	for _, query := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {

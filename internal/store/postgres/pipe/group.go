@@ -56,8 +56,8 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 // chain contains the writes of one command that are not sent yet, in order.
 type chain struct {
 	list []request
-	// after contains the chains that must be written before this one. Their commands owned a name
-	// (see statement.Conn's Hold) for which this chain's command waited.
+	// after contains the chains that must be written before this chain. The commands of those
+	// chains owned a name (see statement.Conn's Hold) for which this chain's command waited.
 	after []*chain
 }
 
@@ -105,7 +105,8 @@ func countsOf(chains []*chain) map[string]int {
 }
 
 // nextQuery returns a statement that is next in at least one chain. It prefers a statement that no
-// chain contains again behind other statements, because one group can then take all its rows.
+// chain contains a second time after other statements, because one group can then contain all rows
+// of that statement.
 func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	heads := map[string]int{}
 	var order []*statement.Statement // makes the result deterministic
@@ -136,9 +137,9 @@ func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	return best
 }
 
-// takes reports whether a row of parameters may be added to the group. Without a shape, the group
-// can have only one row. With a shape, the rows of a group must differ in the parameters
-// shape.unlike, if there are any.
+// takes reports whether a row of parameters may be added to the group. If s is nil, the statement
+// cannot run for many rows, so the group can have only one row. Otherwise the rows of the group
+// must differ in the parameters that s.unlike lists, if it lists any.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0

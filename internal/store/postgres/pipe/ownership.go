@@ -36,7 +36,8 @@ func (o *ownership) take(root *strand, shared bool) {
 		root.owns = append(root.owns, o)
 	}
 	// Before the command's own writes, the writes of earlier exclusive owners of the name must be
-	// sent. If the command does not share the name, the same holds for those of earlier sharers.
+	// sent. If the command does not share the name, the writes of earlier sharers must be sent as
+	// well.
 	root.chain.after = append(root.chain.after, o.alone...)
 	if shared {
 		o.sharers[root] = true
@@ -168,7 +169,7 @@ type lock struct {
 
 // in looks up the lock in `held`, which contains the locks that the transaction has requested. The
 // exclusive lock of a name also counts as a shared one. The result `got` reports whether the
-// transaction has the lock, and `known` whether it has requested it.
+// transaction has the lock, and `known` whether the transaction has requested the lock.
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
 		return true, true
@@ -176,8 +177,8 @@ func (l lock) in(held map[lock]bool) (got, known bool) {
 	return got, known
 }
 
-// take tries to acquire the lock until the end of the transaction, and stores in `held` whether it
-// got it.
+// take requests the lock, which the transaction then has until it ends, and stores in `held`
+// whether the transaction got the lock.
 func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lock]bool) error {
 	query := tryHold
 	switch {

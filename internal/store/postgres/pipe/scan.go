@@ -10,11 +10,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// scanner returns a row's Scan function. Values have the types of database/sql (int64, string,
-// []byte, nil); ids are their 16 bytes, booleans are 0 and 1.
+// scanner returns a function that copies the columns of the current row to its arguments, like
+// [sql.Rows.Scan]. Values have the types of database/sql (int64, string, []byte, nil); ids are
+// their 16 bytes, booleans are 0 and 1.
 func scanner(rows pgx.Rows) func(dest ...any) error { return scannerOf(rows, 0) }
 
-// scannerOf returns a row's Scan function, like scanner, but leaves out the last `without` columns.
+// scannerOf returns the same function as scanner, except that the last `without` columns of the row
+// are left out.
 func scannerOf(rows pgx.Rows, without int) func(dest ...any) error {
 	var fields []pgconn.FieldDescription
 	return func(dest ...any) error {

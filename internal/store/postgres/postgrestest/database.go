@@ -142,7 +142,8 @@ func empty(ctx context.Context, database string) error {
 	END $$`)
 }
 
-// begin starts the cluster and creates the template database from which the others are copied.
+// begin starts the cluster and creates the template database from which the databases of the tests
+// are copied.
 func begin(ctx context.Context, migrate func(ctx context.Context, url string) error) error {
 	if shared.template != "" {
 		return nil

@@ -165,8 +165,8 @@ func (t *Transaction) applyEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	return nil
 }
 
-// applyNames finds stored texts that new entries repeat, and replaces each of them by a reference
-// to the entry, so that each text is stored once.
+// applyNames finds stored texts that new entries repeat, and replaces each stored text by a
+// reference to the new entry, so that each text is stored once.
 func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
 	return statement.ForEach(t.View, statement.Indexes(len(numbers)), func(v statement.View, i int) error {
 		return standFor(v, id, numbers[i], &ch.Entries[i])
@@ -230,8 +230,8 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 var insertRecord = statement.Declare(log.RecordRows.InsertStatement())
 
 // applyLog writes events and chunks, then the blocks to which they belong. The parameter `given` is
-// the last seq that the log had before. Each new event must have a greater seq, so that no seq is
-// used twice.
+// the last seq of the log before this command. Each new event must have a greater seq, so that no
+// seq is used twice.
 func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Changes, numbers []int64) error {
 	chunks := 0
 	for i := range ch.Records {
@@ -269,8 +269,8 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 	return t.nameCalls(id, ch)
 }
 
-// withheldLength returns the length of a chunk whose text is not stored here; NULL for a chunk with
-// its text.
+// withheldLength returns the length of a chunk whose text only the home worker has. It returns NULL
+// for a chunk whose text the server has.
 func withheldLength(c *perdure.Chunk) any {
 	if c.Length == 0 {
 		return nil

@@ -30,7 +30,7 @@ func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store
 	return barriers, nil
 }
 
-// covered finds the entries on the path to a compaction that the compaction replaces.
+// covered finds the entries that a compaction replaces. They are on the path to the compaction.
 type covered struct {
 	v         statement.View
 	execution uuid.UUID

@@ -27,8 +27,8 @@ func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *stor
 }
 
 // nameCalls searches upwards, from the entry `from`, for the entry that contains the tool call. On
-// the way, it reads only results of that entry's calls. It adds the names of all tools that the
-// found entry calls to `names`.
+// the way, it reads only results of that entry's calls. It adds to `names` the name of each tool
+// that the found entry calls.
 func nameCalls(v statement.View, execution, from uuid.UUID, call string, names map[string]string) error {
 	for at := &from; at != nil; {
 		e, err := load.Entry(v, execution, *at)

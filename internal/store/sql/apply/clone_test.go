@@ -61,8 +61,8 @@ func shared(path string, a, b reflect.Value, report func(path string)) {
 	}
 }
 
-// replaced lists the pointers of a row that the copy may share: a decision sets another pointer and
-// never changes the value. Usage and Away are set only in replies.
+// replaced lists the pointers of a row that its copy may share: a decision never changes the value
+// behind such a pointer, but sets another pointer. Usage and Away are set only in replies.
 var replaced = []string{"Execution.Gate", "Execution.Policies", "Execution.Usage", "Execution.Away"}
 
 // TestClonesShareNothing checks that the copy of an execution's row shares no pointer with the row,

@@ -36,8 +36,9 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 }
 
 // replaceContent decides where to store a payload of an existing row. The parameter `stored` is the
-// blob to which the row refers, if any. Without `inline`, the stored content remains if `ref` is nil
-// or refers to that blob. With `inline` and a `ref` to that blob, `inline` replaces the blob.
+// blob to which the row refers, if any. If `inline` is nil, and `ref` is nil or refers to that
+// blob, the stored content remains. If `inline` is set, and `ref` refers to that blob, `inline`
+// replaces the blob.
 func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
 	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {

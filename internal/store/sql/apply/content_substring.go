@@ -41,7 +41,7 @@ func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields
 
 // nameResult replaces the stored result of a task by a reference to the entry that was made from
 // it. The entry's key contains the task's id. If the result is in a blob, only the rows with the
-// blob's bytes are replaced; its id, length and hash remain.
+// blob's bytes are replaced; the blob's id, length and hash remain.
 func nameResult(v statement.View, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
 	task, ok := taskOfKey(e.Key)
 	if !ok {

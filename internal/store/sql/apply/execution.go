@@ -9,7 +9,7 @@ import (
 )
 
 // cloneExecution returns a copy of a row, which a decision can change without changing the
-// original. They share only the bytes of JSON values, which nobody changes.
+// original. The copy and the original share only the bytes of JSON values, which nobody changes.
 func cloneExecution(x *perdure.Execution) *perdure.Execution {
 	if x == nil {
 		return nil

@@ -16,9 +16,10 @@ var (
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
-// loadLimited returns an API key. If the key limits its running executions or its stored bytes, it
-// also loads the current numbers. They are locked until the transaction ends, so that two commands
-// cannot exceed a limit together.
+// loadLimited returns an API key. If the key limits its running executions or its stored bytes,
+// loadLimited also loads how many executions are running and how many bytes are stored. Both
+// numbers are locked until the transaction ends, so that two commands cannot exceed a limit
+// together.
 func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	k, err := tenant.KeyRows.One(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {

@@ -27,7 +27,7 @@ var (
 
 // loadLoads returns the load of each name, which is a concurrency key or a queue. The query
 // `running` counts the running tasks with that key or on that queue; `waiting` reports whether
-// a pending task with that key or on that queue waits.
+// there is a pending task with that key or on that queue whose delay is over.
 func loadLoads(v statement.View, org string, names []string, running, waiting *statement.Statement, now perdure.Time) (map[string]store.Load, error) {
 	loads := map[string]store.Load{}
 	for _, name := range names {

@@ -27,8 +27,8 @@ type known struct {
 	places    map[uuid.UUID]load.TreePlace // places of the loaded entries in the tree
 }
 
-// load loads the state with which a command decides. The decision may change it, because it
-// consists of copies; x is the copy of the execution's row.
+// load loads the state with which a command decides. The decision may change the state, because the
+// state consists of copies; x is the copy of the execution's row.
 func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, x *perdure.Execution, n store.Needs) (*store.State, *known, error) {
 	s := &store.State{
 		Now: t.now, Nonce: t.nonce, Execution: x, Head: l.Head, PickedTask: one.Task,
@@ -265,8 +265,8 @@ func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *stor
 	})
 }
 
-// loadKeys loads how many tasks run and wait with each concurrency key (see [store.Load]). The
-// counts remain exact until the transaction ends, because the keys are locked.
+// loadKeys loads, for each concurrency key, the number of running tasks and whether tasks wait (see
+// [store.Load]). Both remain exact until the transaction ends, because the keys are locked.
 func loadKeys(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, load.RunningOfKey, waitingOfKey, s.Now)
 	return err

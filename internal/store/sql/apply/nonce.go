@@ -23,7 +23,7 @@ var (
 )
 
 // keepPruned stores the nonce of the last record that pruning deletes: the one before the newest
-// record. A cursor that points behind the deleted record then remains valid.
+// record. So a cursor with the position of that record remains valid.
 func (t *Transaction) keepPruned(id uuid.UUID) error {
 	var last, first int64
 	found, err := t.One(headEnds, []any{id[:]}, &last, &first)

@@ -101,8 +101,8 @@ func (p *preloaded) readHeads(v statement.View, list any) error {
 	})
 }
 
-// whole returns the rows with the heads of their logs. For an execution that is being deleted it
-// returns an empty value, because it must not be visible.
+// whole returns the rows with the heads of their logs. For an execution that is being deleted, the
+// value is empty, because such an execution must not be visible.
 func (p *preloaded) whole() map[uuid.UUID]load.ExecutionRow {
 	for id, l := range p.rows {
 		if h, has := p.heads[id]; has {

@@ -129,7 +129,8 @@ type dropping struct {
 	entries bool // if set, dropEntries is called and the field query is not used
 }
 
-// largeRow is the cost of deleting a row that may contain a chunk of a blob or a block.
+// largeRow is the cost of deleting a row that may contain a chunk of a blob or a block. A small row
+// has the cost 1.
 const largeRow = 8
 
 // drop returns a dropping that deletes rows of a table. The columns in the text `key` identify a
@@ -223,8 +224,8 @@ var (
 	dropEntry     = statement.Remove("agent_entry", statement.Columns("agent_execution_id, id"))
 )
 
-// dropEntries deletes entries one by one, the newest first. The deletion of a parent would delete
-// all its descendants in one step.
+// dropEntries deletes entries one by one, the newest first, because the deletion of a parent would
+// delete all its descendants in one step.
 func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 	var entries []uuid.UUID
 	err := t.Each(newestEntries, []any{id[:], rows}, func(row func(...any) error) error {

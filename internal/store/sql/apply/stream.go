@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// firstMove and endMove delimit the columns of a stream that can change: from firstMove up to, but
-// not including, endMove.
+// firstMove and endMove delimit those columns of a stream's row that can change: from firstMove up
+// to, but not including, endMove.
 var firstMove, endMove = slices.Index(load.StreamRows.Columns, "tail"), slices.Index(load.StreamRows.Columns, "created_at")
 
 var (

@@ -37,9 +37,9 @@ const (
 	heldPruned = "pruned"
 )
 
-// applyTexts writes one block of the text index, which covers trigram.TextBlock executions. It
-// writes nothing if another block is the next to index, or if the block no longer contains the same
-// executions.
+// applyTexts writes one block of the text index. A block covers trigram.TextBlock execution
+// numbers. applyTexts writes nothing if another block is the next to index, or if the block no
+// longer contains the same executions.
 func (t *Transaction) applyTexts(b *store.TextBlock) error {
 	if b == nil {
 		return nil

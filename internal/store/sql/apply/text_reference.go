@@ -18,9 +18,10 @@ var (
 	entryOf    = statement.Read("SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?")
 )
 
-// standFor finds stored texts that a new entry repeats, and replaces each of them by a reference to
-// the entry: contents of closed blocks, and the result of the task from which the entry was made.
-// It also records the texts of the entry, so that blocks that close later can refer to them.
+// standFor finds stored texts that a new entry repeats: contents of closed blocks, and the result
+// of the task from which the entry was made. It replaces each of these texts by a reference to the
+// new entry. It also records the texts of the entry, so that blocks that close later can refer to
+// them.
 func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entry) error {
 	content := e.Content
 	if e.Blob != nil {

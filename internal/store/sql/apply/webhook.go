@@ -33,8 +33,8 @@ var (
 )
 
 const (
-	// heldWebhooks is the lock name for the webhooks of all orgs and their revision. They rarely
-	// change.
+	// heldWebhooks is the lock name for the webhooks of all orgs and their revision. One lock for
+	// all orgs is enough, because webhooks rarely change.
 	heldWebhooks = "webhooks"
 	// dueByWebhookText and deliveryByKeyText are conditions of statements. The dialect adds the
 	// locking clause.
@@ -134,7 +134,7 @@ func (t *Transaction) applyWebhooks(ch *store.Changes) error {
 }
 
 // sweepDeliveries deletes deliveries whose RemoveAt has passed. It also deletes deliveries of one
-// deleted webhook, and that webhook's row with the last of them.
+// deleted webhook, and, together with the last of these deliveries, the row of that webhook.
 func (t *Transaction) sweepDeliveries(limit int) error {
 	if err := t.Write(sweepOld, column.Millis(t.now), limit); err != nil {
 		return err

@@ -22,8 +22,8 @@ const (
 	taskKnown = 48
 )
 
-// Began records that the transaction has inserted the execution, so that no older tasks and blocks
-// of it exist.
+// Began records that the transaction has inserted the execution, so the execution has no older
+// tasks and blocks.
 func (t *Batch) Began(id uuid.UUID) {
 	if t.cache != nil {
 		t.begun[id] = struct{}{}
@@ -66,7 +66,7 @@ func (t *Batch) Blockless(execution uuid.UUID) bool {
 	return all != nil && !all.blocks && !wrote
 }
 
-// learns adds the tasks and blocks that the transaction has written for the execution to x.all.
+// learns adds to x.all the tasks and blocks that the transaction has written for the execution.
 func (x *cachedExecution) learns(t *Batch, id uuid.UUID) {
 	if _, begun := t.begun[id]; begun {
 		x.all = &everything{tasks: map[uuid.UUID]struct{}{}}

@@ -68,7 +68,7 @@ func (t *Batch) WroteBlock(execution uuid.UUID, b *store.Block) {
 	}
 }
 
-// settleBlocks adds the blocks that a committed transaction has read and written to the cache.
+// settleBlocks adds to the cache the blocks that a committed transaction has read and written.
 func (k *RowCache) settleBlocks(t *Batch) {
 	for id, rows := range t.open {
 		x := k.get(id)

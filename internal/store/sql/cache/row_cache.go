@@ -18,8 +18,8 @@ import (
 // RowCache caches rows of executions and their open tasks between transactions. It is for a store
 // with a single committer and no other writers, so the cached rows equal the stored rows. If a
 // transaction does not commit, the caller must call Clear: the counts in `holds` already include
-// its writes. Rows of executions that have not been used for long are evicted. A RowCache must be
-// used by one goroutine at a time. A nil RowCache caches nothing.
+// the writes of that transaction. Rows of executions that have not been used for long are evicted.
+// A RowCache must be used by one goroutine at a time. A nil RowCache caches nothing.
 type RowCache struct {
 	// The map `young` contains new and recently used executions. When it is full, it replaces the
 	// map `old`, and the executions that were in `old` are dropped.

@@ -9,13 +9,14 @@ import (
 )
 
 // NumberScanner is a destination for a number. A store that knows that a value is a number calls
-// ScanNumber, which avoids an interface allocation. NULL is passed to Scan.
+// ScanNumber, which avoids an interface allocation. For NULL, it calls the destination's method
+// Scan.
 type NumberScanner interface {
 	ScanNumber(n int64) error
 }
 
 // BytesScanner is a destination for a text or bytes. The argument is valid only until ScanBytes
-// returns. NULL is passed to Scan.
+// returns. For NULL, the store calls the destination's method Scan.
 type BytesScanner interface {
 	ScanBytes(b []byte) error
 }
@@ -180,7 +181,8 @@ func (t optTextScan[T]) Scan(src any) error {
 // empty slice.
 func RawInto(p *json.RawMessage) rawScan { return rawScan{p} }
 
-// rawScan may keep the bytes that Scan gets, because the driver passes a copy.
+// rawScan is the destination that RawInto returns. Its method Scan may keep the bytes of its
+// argument, because the driver passes a copy.
 type rawScan struct{ p *json.RawMessage }
 
 // ScanBytes implements BytesScanner.

@@ -144,9 +144,10 @@ func (l *Query) addStatus() {
 	}
 }
 
-// The function probe looks how old the newest rows of an option are. For each of at most maxProbes
-// options, it reads the row with the number `probed`, counted from the newest one. An option with
-// fewer rows has few candidates.
+// The method probe estimates how many candidates an option has: it reads the option's row with the
+// number `probed`, counted from the newest one. The older that row is, the fewer candidates the
+// option has. An option without such a row has few candidates. At most maxProbes options are
+// probed.
 const probed, maxProbes = 500, 8
 
 // skipping returns the statement of the source with one more parameter at the end, the number of
@@ -236,7 +237,7 @@ func (l *Query) statusSources(statuses []perdure.Status) {
 	}
 }
 
-// textWeight is the cost of searching the texts of a row for a query, in reads of a row.
+// textWeight is the cost of searching the texts of one row; the cost of reading a row is 1.
 const textWeight = 3
 
 // retryLeaf is the JSON in a stored wait for RetrySignal. No signal's name can contain this text,

@@ -14,7 +14,7 @@ import (
 // transactions, other orgs can use the connections.
 const listStep = 2000
 
-// ListedExecution is an execution with its number, which orders the list.
+// ListedExecution is an execution with its number. Lists are ordered by this number.
 type ListedExecution struct {
 	Number int64
 	Row    *perdure.Execution

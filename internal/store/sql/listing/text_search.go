@@ -44,8 +44,8 @@ func newTextSearch(v statement.View, query string) (*textSearch, error) {
 // hits are the candidates that a search has found, newest first.
 type hits struct {
 	numbers []int64
-	// upto is the lowest number that was searched. cost is the cost of the search, in reads of a
-	// row.
+	// upto is the lowest number that was searched. cost is the cost of the search; the cost of
+	// reading a row is 1.
 	upto  int64
 	cost  int
 	ended bool
@@ -153,7 +153,7 @@ const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = '
 var (
 	// TextsOfBlock selects the texts of the executions of an org whose numbers are in a range.
 	TextsOfBlock = statement.Read(textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + load.Hidden)
-	// NumbersOfBlock selects the numbers in a range that executions of an org have.
+	// NumbersOfBlock selects those numbers in a range that belong to executions of an org.
 	NumbersOfBlock = statement.Read("SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND " + load.Hidden)
 	// FirstBeyond selects the creation time of an org's first execution after a number.
 	FirstBeyond = statement.Read("SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1")

@@ -77,8 +77,8 @@ var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]
 )
 
 var (
-	// executionGoesOn lists columns that usually change together, when the execution commits and
-	// continues.
+	// executionGoesOn lists columns that usually change together, when a commit does not end the
+	// claim of the execution.
 	executionGoesOn = []string{
 		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
 		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id", "asked", "askers",

@@ -24,8 +24,8 @@ type TreePlace struct {
 }
 
 // Above returns the number of entries on the path from the root to this entry, both included. An
-// entry that is never on a path (see TreePlace) has the number of its nearest ancestor that is on
-// one.
+// entry that is never on a path (see TreePlace) has the same number as its nearest ancestor that is
+// on a path.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
 // Columns returns the values for the columns segment and depth.

@@ -90,8 +90,8 @@ var taskMoves = []string{
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
 }
 
-// TaskRow is the row of a task, without contents. If this transaction has written the row, Values
-// contains its column values. Task and Values must not be changed.
+// TaskRow is the row of a task, without contents. If the transaction that uses the TaskRow has
+// written the row, Values contains its column values. Task and Values must not be changed.
 type TaskRow struct {
 	*perdure.Task
 	Values []any

@@ -71,8 +71,8 @@ func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 }
 
 // dealt distributes the executions in p.all to the pickers, which can take `limit` in all. If p.all
-// has too few and more may be pending, it distributes nothing and returns false. A single picker
-// also gets the executions in `alone`.
+// has fewer executions than that, and more may be pending, dealt distributes nothing and returns
+// false. A single picker also gets the executions in `alone`.
 func (p *pending) dealt(pickers []*Picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {

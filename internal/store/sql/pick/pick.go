@@ -1,5 +1,5 @@
-// Package pick finds executions and tasks for commands that name no execution: pending ones that
-// workers claim, and those that are due.
+// Package pick finds executions and tasks for commands that name no execution: pending work, which
+// workers claim, and work that is due.
 package pick
 
 import (

@@ -48,12 +48,13 @@ func Same(a, b *store.Command) bool {
 		p.Home == nil && q.Home == nil && !p.AloneOnly && !q.AloneOnly
 }
 
-// ErrApart says that the commands must pick one after the other, because an execution is pending
-// that must run alone on its worker.
+// ErrApart says that the commands must pick one after the other, because one of the pending
+// executions must run alone on its worker.
 var ErrApart = errors.New("one that has to be alone is pending")
 
-// deal distributes the found candidates to the pickers in turns. No picker gets more candidates
-// than its limit allows, and none gets a candidate for which its method skips returns true.
+// deal distributes the found candidates to the pickers, one to each picker in turn. No picker gets
+// more candidates than its limit allows, and none gets a candidate for which its method skips
+// returns true.
 func deal(found []ranked, pickers []*Picker) {
 	at := 0
 	for _, r := range found {
@@ -88,8 +89,8 @@ func open(pickers []*Picker) []*Picker {
 }
 
 // free excludes a picker from the pick if its worker has claimed an execution that must run alone.
-// It locks the claims of the worker for that. If another transaction has the lock, it marks the
-// picker as missed and excludes it.
+// To find that out, free locks the claims of the worker. If another transaction has that lock, free
+// marks the picker as missed and excludes it.
 func free(v statement.View, pickers []*Picker) error {
 	return statement.ForEach(v, pickers, func(v statement.View, p *Picker) error {
 		if p.Pick.Worker == uuid.Nil {

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	// orgsOfAgents and orgsOfTasks select the first org with pending work after the org ?. Each of
-	// them reads one row of an index.
+	// orgsOfAgents and orgsOfTasks select the first org after the org ? that has pending work. Each
+	// of them reads one row of an index.
 	orgsOfAgents = statement.Read("SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?")
 	orgsOfTasks  = statement.Read("SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?")
 )
@@ -140,7 +140,7 @@ func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch
 	return distinct(all, len(all)), full, err
 }
 
-// room knows how many tasks one pick may still take from each queue and concurrency key.
+// room counts how many tasks one pick may still take from each queue and concurrency key.
 type room struct {
 	v      statement.View
 	limits map[string]int
@@ -187,9 +187,10 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	return left, true, nil
 }
 
-// take uses up a place of the task's queue and one of its concurrency key. It returns false if the
-// queue or the key has no free place, or if another transaction has locked the key. If the key has
-// reached its limit, take marks the task as blocked, so that later picks skip the task.
+// take uses up one place of the task's queue and one place of the task's concurrency key. It
+// returns false if the queue or the key has no free place, or if another transaction has locked the
+// key. If the key has reached its limit, take marks the task as blocked, so that later picks skip
+// the task.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.Queue)
 	if err != nil || limited && left <= 0 {

@@ -58,7 +58,7 @@ func (r *Reader) LeftOut(ctx context.Context, execution, leaf uuid.UUID) (left [
 // findContext returns the entries that must be read for the context at leaf, and the barrier (see
 // load.Barrier) of the newest compaction before leaf. The entries begin with the first one that
 // this compaction keeps, or with the root if there is no barrier. If the entry `after` is one of
-// these entries, only the entries behind `after` are returned, and no barrier.
+// these entries, findContext returns only the entries that follow `after`, and no barrier.
 func findContext(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID) (way route, barrier *load.Barrier, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {

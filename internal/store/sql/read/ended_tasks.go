@@ -12,8 +12,8 @@ import (
 )
 
 // endedAfter selects what the heads (perdure.EndedHead) of ended tasks and steps contain. It does
-// not read results that are too long for a head: for length(), the database does not read the
-// bytes.
+// not read results that are too long for a head: to compute length(), the database need not read
+// the bytes.
 var endedAfter = statement.Read(fmt.Sprintf(`SELECT t.number, t.id, t.kind, t.step, t.status, t.error,
  coalesce(length(t.result), 0), CASE WHEN length(t.result) <= %d THEN t.result END,
  CASE WHEN t.result_of IS NULL THEN 0 ELSE 1 END, t.result_blob, b.length, b.sha256, coalesce(i.length, length(t.input), 0)

@@ -30,8 +30,8 @@ var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " F
 type route struct {
 	ranges []load.PathRange // in order from the root
 	// beside lists the LLM call entries after the ranges. Such entries are never on a path (see
-	// load.TreePlace). The list is empty unless the leaf is such an entry; its last element is then
-	// the leaf.
+	// load.TreePlace). The list is empty unless the leaf is such an entry; the last element of the
+	// list is then the leaf.
 	beside []uuid.UUID
 }
 
@@ -108,8 +108,9 @@ func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy 
 	}
 }
 
-// findRoute returns the route that ends with leaf. It begins behind the entry `after`, or at the
-// root if `after` is nil. If newest > 0, the route contains only the last `newest` entries.
+// findRoute returns the route that ends with leaf. It begins with the entry that follows `after`,
+// or at the root if `after` is nil. If newest > 0, the route contains only the last `newest`
+// entries.
 func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {

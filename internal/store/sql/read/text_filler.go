@@ -98,8 +98,8 @@ func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 }
 
 // readBlock reads the texts of the next block to index. The result `b` is nil if the block is not
-// complete yet. If `young` is true, it becomes complete without new executions, when enough time
-// has passed.
+// complete yet. If `young` is true, that block becomes complete without new executions, when enough
+// time has passed.
 func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, err error) {
 	b = &store.TextBlock{}
 	if _, err := v.One(listing.TextBlocks, nil, &b.Block); err != nil {

@@ -123,12 +123,12 @@ func ID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return at(x) }}
 }
 
-// ZeroID declares a column for an id that stores the zero id as NULL.
+// ZeroID declares a column for an id; the zero id is stored as NULL.
 func ZeroID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.IDOrNull(at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
-// OptID declares a column for an id that stores nil as NULL.
+// OptID declares a column for an id; nil is stored as NULL.
 func OptID[T any](name string, at func(*T) **uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptID(*at(x)), nil }, func(x *T) any { return column.OptIDInto(at(x)) }}
 }
@@ -138,12 +138,12 @@ func Text[T any, S ~string](name string, at func(*T) *S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return string(*at(x)), nil }, func(x *T) any { return column.TextInto(at(x)) }}
 }
 
-// OptText declares a column for a text that stores "" as NULL.
+// OptText declares a column for a text; "" is stored as NULL.
 func OptText[T any, S ~string](name string, at func(*T) *S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptText(*at(x)), nil }, func(x *T) any { return column.TextInto(at(x)) }}
 }
 
-// NilText declares a column for a text that stores nil as NULL.
+// NilText declares a column for a text; nil is stored as NULL.
 func NilText[T any, S ~string](name string, at func(*T) **S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.TextOf(*at(x)), nil }, func(x *T) any { return column.OptTextInto(at(x)) }}
 }
@@ -153,7 +153,7 @@ func Number[T any, N number](name string, at func(*T) *N) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return int64(*at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
-// NilNumber declares a column for a number that stores nil as NULL.
+// NilNumber declares a column for a number; nil is stored as NULL.
 func NilNumber[T any](name string, at func(*T) **int64) Field[T] {
 	value := func(x *T) (any, error) {
 		if n := *at(x); n != nil {
@@ -174,7 +174,7 @@ func Time[T any](name string, at func(*T) *perdure.Time) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.Millis(*at(x)), nil }, func(x *T) any { return column.TimeInto(at(x)) }}
 }
 
-// OptTime declares a column for a time that stores nil as NULL.
+// OptTime declares a column for a time; nil is stored as NULL.
 func OptTime[T any](name string, at func(*T) **perdure.Time) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptMillis(*at(x)), nil }, func(x *T) any { return column.OptTimeInto(at(x)) }}
 }
@@ -184,7 +184,7 @@ func Hash[T any](name string, at func(*T) *perdure.Hash) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return column.HashInto(at(x)) }}
 }
 
-// OptHash declares a column for a hash that stores the zero hash as NULL.
+// OptHash declares a column for a hash; the zero hash is stored as NULL.
 func OptHash[T any](name string, at func(*T) *perdure.Hash) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptHash(*at(x)), nil }, func(x *T) any { return column.HashInto(at(x)) }}
 }
@@ -199,7 +199,7 @@ func RawBytes[T any](name string, at func(*T) *json.RawMessage) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return column.RawInto(at(x)) }}
 }
 
-// Bytes declares a column for bytes that stores nil as NULL.
+// Bytes declares a column for bytes; nil is stored as NULL.
 func Bytes[T any](name string, at func(*T) *[]byte) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return at(x) }}
 }

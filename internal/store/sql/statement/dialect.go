@@ -74,7 +74,7 @@ type Dialect struct {
 	// Free returns unused pages to the file system, at most the given number. It is nil if the
 	// database cannot do that.
 	Free func(ctx context.Context, c Conn, pages int) error
-	// Unused implements [store.SweepReader].Unused. It is nil if the database does not know its
+	// Unused implements [store.SweepReader].Unused. It is nil if the database cannot report its
 	// number of unused pages.
 	Unused func(ctx context.Context, c Conn) (pages, pageSize int64, err error)
 	// Size returns the size of the database on disk, in bytes.

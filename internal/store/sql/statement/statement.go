@@ -179,7 +179,7 @@ func IgnoringOn(list string) func(*Group) {
 }
 
 // Replacing is an option of an insert. If a row with the same values in the key columns exists, the
-// insert changes that row as the assignments say. They must not have parameters.
+// insert changes that row as the assignments say. The assignments must not have parameters.
 func Replacing(key, assignments string) func(*Group) {
 	return func(g *Group) {
 		g.ConflictKey = strings.Split(key, ", ")

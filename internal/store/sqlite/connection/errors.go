@@ -79,8 +79,8 @@ func isUnique(err error) bool {
 	return false
 }
 
-// sharedPiece is the number of bytes by which SQLite extends the file of the memory that the
-// processes with an open database share.
+// sharedPiece is the number of bytes by which SQLite extends its file of shared memory. All
+// processes that have a database open share this memory.
 const sharedPiece = 32 << 10
 
 // FullStart returns an error that says that the disk is full, if SQLite has found no disk space for

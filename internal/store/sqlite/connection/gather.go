@@ -153,9 +153,9 @@ func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	}
 }
 
-// ForgetGathered drops the collected writes of a transaction that will be rolled back. Written
-// later, they would need space and time, and could fail another transaction. The data of earlier
-// commits is already written.
+// ForgetGathered drops the collected writes of a transaction that will be rolled back. If they were
+// written later, they would take space and time, and their failure could make another transaction
+// fail. The data of earlier commits is already written.
 func (n *native) ForgetGathered() {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).n = 0

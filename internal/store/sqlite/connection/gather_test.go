@@ -158,7 +158,8 @@ func digest(t *testing.T, path string) (d string) {
 }
 
 // TestLogIsAsItWasWritten checks that reads, sizes and truncations of SQLite's write-ahead log take
-// earlier writes into account, also those that the layer gathered still has in memory.
+// earlier writes into account, including the writes that the layer [gathered] has collected in
+// memory.
 func TestLogIsAsItWasWritten(t *testing.T) {
 	_, v := writer(t)
 	file, err := v.logFile()

@@ -9,8 +9,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// OpenQuietPool opens a pool with one connection that, if possible, writes nothing. With it, a
-// store can be read on a full disk. A normal reader needs disk space: the first connection to a
+// OpenQuietPool opens a pool with one connection that, if possible, writes nothing. With this pool,
+// a store can be read on a full disk. A normal reader needs disk space: the first connection to a
 // database creates a file for the memory that all connections share. If no other process has the
 // database open, the quiet connection keeps this memory private. If that is not possible,
 // OpenQuietPool opens a normal reader.

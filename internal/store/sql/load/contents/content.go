@@ -81,7 +81,7 @@ func Blob(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.Raw
 }
 
 // JoinContent loads a content from its blob, if it is in one, and clears the reference. If the blob
-// is withheld (not stored here), the reference remains.
+// is withheld (only the home worker has the content), the reference remains.
 func JoinContent(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if *ref == nil {
 		return nil
@@ -94,7 +94,8 @@ func JoinContent(v statement.View, execution uuid.UUID, into *json.RawMessage, r
 	return nil
 }
 
-// Whole reads the content of a blob. It returns nil if the blob is withheld (not stored here).
+// Whole reads the content of a blob. It returns nil if the blob is withheld (only the home worker
+// has the content).
 func Whole(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	var there bool
 	_, err := v.One(blobIsWhole, []any{execution[:], ref.ID[:]}, column.FlagInto(&there))

@@ -9,9 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Named is a content that contains a substring of the entry with the number Entry. Its encoding
-// begins with four varints: the entry's number, the offset and the length of the substring, and the
-// length of the bytes before it. The bytes before and after the substring follow.
+// Named is a content that contains a substring of the entry with the number Entry. The stored form
+// of a Named begins with four varints: the entry's number, the offset and the length of the
+// substring in the entry, and the length of the bytes before the substring. Then come the bytes
+// before and after the substring.
 type Named struct {
 	Entry int64
 	store.Stretch

@@ -123,9 +123,10 @@ func (c Cut) Piece(content []byte) []byte {
 }
 
 const (
-	// SpanClasses begins a query for closed blocks that overlap the positions (?2, ?3]. FromSpans
-	// is its FROM clause. Of the blocks of span class n, only those that begin less than 16^n
-	// positions before this range can overlap it.
+	// SpanClasses begins a query for closed blocks that overlap the positions (?2, ?3], and
+	// FromSpans is the FROM clause of that query. A block of span class n has at most 16^n
+	// positions. So if it overlaps the range, it begins in the range or less than 16^n positions
+	// before it.
 	SpanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
 	// FromSpans is the FROM clause of a query that begins with SpanClasses.
 	FromSpans = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +

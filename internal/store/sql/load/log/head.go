@@ -9,8 +9,8 @@ const (
 	// HeadColumns is the list of the columns of a log's head h that HeadInto scans. After a left
 	// join that finds no row, the values are zero.
 	HeadColumns = "coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), " + headNonce
-	// headNonce is an SQL expression for the nonce of the head of a log. It is 0 if a server of an
-	// earlier version, which stores no nonces, has moved the head last.
+	// headNonce is an SQL expression for the nonce of the head of a log. It is 0 if the newest
+	// record was written by a server of an earlier version, which stores no nonces.
 	headNonce = "CASE WHEN h.nonce_pos = h.last_pos THEN h.nonce ELSE 0 END"
 	// WrittenHead is the list of the columns of a log's head that HeadValues returns values for.
 	WrittenHead = "last_seq, last_pos, epoch, nonce, nonce_pos"

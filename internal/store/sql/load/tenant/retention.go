@@ -61,5 +61,5 @@ func Policy(v statement.View, query *statement.Statement, key any) (*perdure.Ret
 	return periods.One(v, query, key)
 }
 
-// NextOrg selects the first org with executions after the org ?1. It reads one row of an index.
+// NextOrg selects the first org after the org ?1 that has executions. It reads one row of an index.
 var NextOrg = statement.Read("SELECT min(org_id) FROM agent_execution WHERE org_id > ?")

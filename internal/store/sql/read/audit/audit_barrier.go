@@ -31,8 +31,8 @@ type storedBarrier struct {
 	metadata json.RawMessage // the entry's metadata; empty if only the worker has it
 }
 
-// barriers checks the barriers of the next compactions, and reports whether further ones follow.
-// a.known must already contain the places of all entries.
+// barriers checks the barriers of the next compactions, and reports whether further compactions
+// follow. a.known must already contain the places of all entries.
 func (a *treeAudit) barriers(v statement.View, execution uuid.UUID) (more bool, err error) {
 	var page []storedBarrier
 	err = v.Each(barrierRows, []any{execution[:], a.afterBarrier, barrierRowsOnce}, func(row func(...any) error) error {
@@ -152,8 +152,8 @@ func (c barrierCheck) isAt(id uuid.UUID, depth int64) bool {
 	return known && place.Depth == depth && c.onPath(place)
 }
 
-// asRecorded checks that the barrier agrees with the compaction's record in the entry's metadata. It
-// does nothing if only the worker has that record.
+// asRecorded checks that the barrier agrees with the compaction's record in the entry's metadata.
+// It does nothing if only the home worker has that record.
 func (c barrierCheck) asRecorded(barrier load.Barrier) error {
 	if len(c.b.metadata) == 0 {
 		return nil

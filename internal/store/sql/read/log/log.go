@@ -98,8 +98,8 @@ func (r *Logs) Log(ctx context.Context, execution uuid.UUID, after int64, limit 
 }
 
 // logWindow reads the records of a log with after < pos <= upTo. Positions have no gaps, so these
-// are upTo-after records. If the byte limit is reached before, upTo becomes the position of the
-// record that reaches it.
+// are upTo-after records. If a record before upTo reaches the byte limit, upTo becomes the position
+// of that record.
 type logWindow struct {
 	statement.View
 	execution   uuid.UUID
@@ -202,7 +202,7 @@ func (s *source) scan() []any {
 	}
 }
 
-// at returns the record of one chunk of a block, which c describes; `content` is the chunk's text.
+// at returns the record of the chunk that c describes; `content` is the text of that chunk.
 func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

@@ -31,9 +31,9 @@ var queueNames = []*statement.Statement{
 	namesOf("task_execution", "idx_task_execution_held", "x.status = 'RUNNING'"),
 }
 
-// waitingOn returns a query that counts the items of the queue ?2 of the org ?1 that are ready at
-// the time ?3, up to ?4 of them. It also selects the time at which the oldest counted item became
-// ready.
+// waitingOn returns a query that counts the pending executions or tasks of the queue ?2 of the org
+// ?1 that are ready at the time ?3, up to ?4 of them. It also selects the time at which the oldest
+// of these became ready.
 func waitingOn(table, index, since, condition string) *statement.Statement {
 	return statement.Read("SELECT count(*), min(since) FROM (SELECT CASE WHEN not_before > " + since + " THEN not_before ELSE " + since + " END AS since FROM " + table +
 		" INDEXED BY " + index + " WHERE org_id = ?1 AND queue = ?2 AND " + condition + " AND not_before <= ?3 LIMIT ?4) AS found")

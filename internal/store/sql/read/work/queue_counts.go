@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Each of these queries counts by its own index, which contains no ended executions or tasks. Items
-// are ready unless they are delayed beyond the current time ?1.
+// Each of these queries counts by its own index, which contains no ended executions or tasks. A
+// pending execution or task is ready unless it is delayed beyond the current time ?1.
 const (
 	readyCounts  = "queue, count(*), count(CASE WHEN not_before <= ?1 THEN 1 END), min(CASE WHEN not_before <= ?1 THEN "
 	sinceReady   = "CASE WHEN not_before > ready_at THEN not_before ELSE ready_at END END)"

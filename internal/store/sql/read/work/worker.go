@@ -16,8 +16,8 @@ var (
 	workersAfter = statement.Read("SELECT " + load.WorkerRows.List("w") + " FROM worker w WHERE w.org_id = ?1 AND w.id > ?2 AND w.seen_at >= ?3 ORDER BY w.id LIMIT ?4")
 	heldOfWorker = statement.Read("SELECT id, kind, queue FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?2 LIMIT ?3")
-	// heldTasks selects the claimed tasks of an org. There is no index by worker, because each claim
-	// and each end of a task would have to write it.
+	// heldTasks selects the claimed tasks of an org. There is no index by worker, because each
+	// claim and each end of a task would have to update such an index.
 	heldTasks = statement.Read("SELECT agent_execution_id, id, kind, queue, worker_id FROM task_execution INDEXED BY idx_task_execution_held" +
 		" WHERE org_id = ?1 AND status = 'RUNNING' LIMIT ?2")
 )
