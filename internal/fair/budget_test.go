@@ -342,8 +342,8 @@ func TestWaitsAreNotCharged(t *testing.T) {
 	})
 }
 
-// TestAnAbandonedVisitIsOver checks that a visit loses its place (the permission to compute) if
-// Leave is never called.
+// TestAnAbandonedVisitIsOver checks that a visit loses its place (the permission to compute) after
+// the time Share.Longest even if Leave is never called.
 func TestAnAbandonedVisitIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -383,8 +383,8 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 }
 
 // TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Share.Queue requests of
-// its org wait for a place. A request of another org gets a place at once. But Compute, for later
-// work of a request that was accepted before, may wait.
+// its org wait for a place. A request of another org gets a place at once. But Compute is never
+// refused, because it is for later work of a request that already had a place. It waits.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

@@ -83,7 +83,7 @@ func (s *StreamBuffer[T]) End(key int64) {
 	s.Drop(key)
 }
 
-// Drop ends a text that has been superseded, and shows nothing more of it.
+// Drop ends a text that has been superseded, and emits nothing more of it.
 func (s *StreamBuffer[T]) Drop(key int64) { delete(s.texts, key) }
 
 // Show emits the open parts of the texts that have grown since the last call.

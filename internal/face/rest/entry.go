@@ -26,7 +26,8 @@ func asEntry(op *operation.Operation) {
 	}
 }
 
-// getEntry responds with an entry and its whole content. A large content is sent while it is read.
+// getEntry responds with an entry and its whole content. It sends a large content in pieces, as it
+// reads them from the store.
 func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {

@@ -189,8 +189,8 @@ func (h *largeExecution) one(rest string) map[string]any {
 }
 
 // TestLargeContentsAreLeftOut checks that contents over 256 KiB are replaced by their length and
-// hash, except in the responses for one entry and for one content. A content of 256 KiB is
-// included. While the server answers these requests, it reads large contents only in pieces.
+// hash, except in the responses for one entry and for one content. A content of exactly 256 KiB is
+// returned whole. While the server answers these requests, it reads large contents only in pieces.
 func TestLargeContentsAreLeftOut(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const large = 1 << 20

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// TestListAsksTheWorkersOfLocalExecutions checks that the title of a LOCAL execution contains its
-// input while the worker is connected, and is only its kind otherwise.
+// TestListAsksTheWorkersOfLocalExecutions checks that the title of a LOCAL execution contains the
+// execution's input while the worker is connected. Otherwise the title is only the execution's
+// kind.
 func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	l := newLocal(t)
 	title := func() string {

@@ -56,8 +56,8 @@ func (f *filter) begin(first int64) {
 	}
 }
 
-// reset forgets which events were omitted and kept, because the log starts over with the reset i.
-// Events before the first one that the log still has count as omitted.
+// reset forgets which events were omitted and kept, because the reader starts over after the reset
+// i. Events before the first one that the log still has count as omitted.
 func (f *filter) reset(i eventlog.Item) {
 	f.spared, f.given = 0, 0
 	f.begin(i.Reset.FirstAvailable)

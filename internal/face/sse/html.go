@@ -140,8 +140,8 @@ func (v *htmlView) take(i eventlog.Item) error {
 	return nil
 }
 
-// text adds a chunk or a snapshot of a text block. If some of the text up to here is stored only on
-// the worker, text sends the chunk without rendering it.
+// text adds a chunk or a snapshot of a text block. If a part of the block's text up to the end of
+// the chunk is stored only on the worker, the chunk is sent unrendered.
 func (v *htmlView) text(i eventlog.Item) {
 	whole := i.Event == eventlog.Snapshot
 	if whole && i.Record.Chunk.Length > 0 {

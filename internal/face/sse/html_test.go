@@ -182,8 +182,7 @@ func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	if closed.Fields["reason"] != "superseded" || len(p.final) != 0 {
 		t.Errorf("superseded: %s, final parts %v", closed.Data, p.final)
 	}
-	// Parts that are marked as final are withdrawn, too, if their block is superseded after its
-	// end.
+	// Even parts that are marked as final are withdrawn if their block is superseded after its end.
 	lease = r.Schedule("llm-request", "two")
 	r.Append(frame{Lease: &lease, Type: "token", Text: "said", Close: true})
 	for len(p.final) == 0 {

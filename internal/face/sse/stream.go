@@ -70,7 +70,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	}
 }
 
-// streamAlone is stream after the connection was taken over from the HTTP server.
+// streamAlone sends the log over a connection that takeOver has taken from the HTTP server.
 func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution uuid.UUID, from eventlog.From, v view) {
 	ctx, over := s.Supervise(ctx)
 	defer over()

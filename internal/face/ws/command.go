@@ -160,8 +160,8 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 	return nil
 }
 
-// loadAt sends a page of the records after a cursor. Inside an open block, the page begins at the
-// exact byte.
+// loadAt sends a page of the records after a cursor. If the cursor is inside an open block, the
+// page begins at the cursor's exact byte in the block.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
 	// A page may be empty if its text was pruned. Skip it, because the client needs an event to get

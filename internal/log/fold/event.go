@@ -104,7 +104,8 @@ type CallResult struct {
 }
 
 // PayloadOf returns the payload of a data event. It returns the zero Payload if the record is no
-// data event, or if only the application knows the payload.
+// data event, or if the payload does not decode as a Payload. Applications may write any JSON into
+// their data events.
 func PayloadOf(r *perdure.Record) Payload {
 	var f struct {
 		Data json.RawMessage `json:"data"`
