@@ -71,8 +71,8 @@ func cutsOf(t *testing.T, chance *rand.Rand, bytes int64, few int) []int64 {
 
 func (h *testServer) address() string { return strings.TrimPrefix(h.URL, "http://") }
 
-// whole reads a log with the test's client without a cut, and checks its copy. It returns the
-// number of bytes that the client received.
+// whole lets the test's client read a log over a connection that is not cut, and checks the
+// client's copy of the log. It returns the number of bytes that the client received.
 func (s *stranger) whole(h *testServer, id uuid.UUID, w way, want heldLog, resets int) int64 {
 	s.t.Helper()
 	s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })

@@ -25,7 +25,7 @@ func unpressed(processors, percent int) *Share {
 }
 
 // computes makes one request of the org, which computes for the duration d. It returns how long the
-// request waited before.
+// request waited for its place.
 func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	v, began := s.Visit(org), time.Now()
 	if v.Enter(context.Background()) != nil {

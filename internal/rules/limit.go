@@ -81,9 +81,9 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 }
 
 // limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
-// none. The limits can refuse requests from outside: starts, messages and uploads. They never
-// refuse the work of a running execution. The usage of a key may therefore exceed a limit, and
-// requests are refused until it no longer does. See docs/decisions/017-limits-of-keys.md.
+// none. The limits can refuse requests of clients: starts, signals and uploads. They never refuse
+// the work of a running execution. The usage of a key may therefore exceed a limit, and requests
+// are refused until it no longer does. See docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
 		return nil

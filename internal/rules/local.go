@@ -126,8 +126,8 @@ func (d *draft) emit(r perdure.Record) {
 	d.show(live)
 }
 
-// show passes the content of the last record, after the commit, to clients that read the log while
-// it is written.
+// show records a content for the last record of the log. After the commit, the engine passes the
+// content to the clients that read the log while it is written.
 func (d *draft) show(content []byte) {
 	d.live = append(d.live, LiveContent{Pos: d.s.Head.LastPos, Content: content})
 }

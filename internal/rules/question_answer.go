@@ -40,7 +40,7 @@ type NewVote struct {
 // VoteReply is the result of AnswerQuestion in Decision.Value.
 type VoteReply struct {
 	Question perdure.Question
-	// Repeated reports whether the vote had been stored before.
+	// Repeated reports whether an earlier request has stored the vote.
 	Repeated bool
 }
 

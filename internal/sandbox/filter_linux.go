@@ -97,8 +97,8 @@ func (a abi) otherLimits() []bpf.Instruction {
 // packets of other programs.
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// families denies sockets of all families except AF_UNIX and netFamilies. With NoNet, it denies
-// netFamilies, too. AF_UNIX is left to the method noUnixSockets.
+// families denies sockets of all families except AF_UNIX and netFamilies. With NoNet, it also
+// denies netFamilies. The method noUnixSockets has the rules for AF_UNIX.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {

@@ -47,8 +47,8 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	return err
 }
 
-// begin takes the seq of the first event that the log still has. Events before that one were pruned
-// and count as omitted.
+// begin prepares the filter for a log whose first remaining event has the seq `first`. The events
+// before it were pruned and count as omitted.
 func (f *filter) begin(first int64) {
 	f.spared = max(f.spared, first-1)
 	if f.given < first {
