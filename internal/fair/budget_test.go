@@ -47,7 +47,7 @@ func light(ctx context.Context, s *Share, org string) (longest time.Duration) {
 	return longest
 }
 
-// beside keeps another org active until stop is called.
+// beside keeps the org "other" active until stop is called.
 func beside(s *Share) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -95,7 +95,7 @@ func TestAnOrgOverItsBudgetWaits(t *testing.T) {
 }
 
 // TestHeavyOrgsShareEqually checks that four orgs get equal parts of the processors if each of them
-// wants more.
+// could use more than its part.
 func TestHeavyOrgsShareEqually(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 50)

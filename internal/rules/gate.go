@@ -126,8 +126,8 @@ func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(strin
 	return nil
 }
 
-// closeUnused appends an event for each approved question that the commit withdraws although the
-// approved call has not run.
+// closeUnused appends an event question.closed for each approved question that the commit withdraws
+// although the approved call has not run.
 func (d *draft) closeUnused(c perdure.Commit) {
 	for _, q := range sortedQuestions(d.s.Questions) {
 		approved := q.Kind == perdure.QuestionApproval && q.Answer != nil && q.Answer.Verdict == perdure.VerdictApprove

@@ -104,8 +104,8 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	return d.done(VoteReply{Question: *q}), nil
 }
 
-// wakeFor wakes the execution if it waits for the end of these questions, which now have final
-// statuses. It reports whether it has woken the execution.
+// wakeFor wakes the execution if it waits for the end of these questions, which are no longer open.
+// It reports whether it has woken the execution.
 func (d *draft) wakeFor(questions ...*perdure.Question) bool {
 	final := map[uuid.UUID]bool{}
 	for _, q := range questions {

@@ -73,9 +73,9 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	return append(bytes.Clone(before), member...), after, nil
 }
 
-// wholeContent opens an entry's content. Metadata in the stored content is moved to the entry. A
-// content that only the execution's worker stores is loaded from the worker, or marked as missing,
-// as in a list of entries.
+// wholeContent opens an entry's content. It moves metadata from the stored content to the entry. It
+// loads a content that only the execution's worker stores from the worker. If the worker is
+// disconnected, the result is the text with which lists of entries mark such a content.
 func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perdure.Entry) (io.ReadCloser, error) {
 	if e.Blob != nil && e.Blob.Length > perdure.ShownLimit {
 		content, err := s.Engine.Homes().OpenContent(ctx, x, *e.Blob)
@@ -114,7 +114,8 @@ func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io
 	return readCloser{rest, content}, nil
 }
 
-// readCloser reads from one stream and closes another one, from which the first was made.
+// readCloser reads from one stream, and closes the underlying stream from which the first one
+// reads.
 type readCloser struct {
 	io.Reader
 	io.Closer

@@ -31,8 +31,8 @@ func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	}
 }
 
-// TestListHasTitleAndUsage checks that a list shows the title and the usage of each execution, from
-// its input and its newest checkpoint.
+// TestListHasTitleAndUsage checks that a list shows for each execution the title, which comes from
+// the input, and the usage, which comes from the newest checkpoint.
 func TestListHasTitleAndUsage(t *testing.T) {
 	h := facetest.Open(t)
 	h.Start("")

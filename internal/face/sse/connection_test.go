@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// raw sends a GET request with the version proto of HTTP, and returns its connection.
+// raw sends a GET request with `proto` as the HTTP version, and returns the connection.
 func (h *testServer) raw(proto, path string) net.Conn {
 	h.T.Helper()
 	host := strings.TrimPrefix(h.URL, "http://")

@@ -69,8 +69,8 @@ func FailureOf(r *perdure.Record) (Failure, error) {
 	return f, decode(r, &f)
 }
 
-// These are values of the JSON member "type" in the payload of a data event. Views of a log show
-// the data events of these types.
+// These are values of the JSON member "type" in the payload of a data event. A Tree and other views
+// of a log evaluate the data events of these types.
 const (
 	CallStart   = "tool_call_start"
 	CallEnd     = "tool_call_end"

@@ -72,8 +72,8 @@ func newRunState() *runState {
 	return r
 }
 
-// interruptedProvider is a model provider that interrupts one call in the middle of a table of its
-// text.
+// interruptedProvider is a model provider that makes one model call fail in the middle of a table
+// in the streamed text.
 type interruptedProvider struct {
 	llm.Provider
 	run *runState
