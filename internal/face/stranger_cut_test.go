@@ -52,8 +52,8 @@ func cutChance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// cutsOf returns the byte offsets at which a response of that many bytes is cut: all, or as many
-// random ones as PERDURE_LOG_CUTS says, by default `few`.
+// cutsOf returns the byte offsets at which the tests cut a response of `bytes` bytes: all offsets,
+// or random ones. PERDURE_LOG_CUTS sets the number of random offsets; its default is `few`.
 func cutsOf(t *testing.T, chance *rand.Rand, bytes int64, few int) []int64 {
 	t.Helper()
 	var cuts []int64

@@ -293,8 +293,8 @@ func TestAnOrgAloneHasNoBudget(t *testing.T) {
 	})
 }
 
-// TestABudgetIsBounded checks that the budget of an idle org does not exceed burst, and that the
-// debt after a very large charge is limited.
+// TestABudgetIsBounded checks that the budget of an idle org does not exceed the constant `burst`,
+// and that the debt after a very large charge is limited.
 func TestABudgetIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 100)

@@ -65,9 +65,9 @@ func (d *draft) pass(at int, n perdure.NewTask) error {
 	return d.passBy(*n.Clearance.Question, n, judged, refuse)
 }
 
-// passLocal is pass for a LOCAL execution. Its calls and policies are on the worker, so the worker
-// decides whether a rule allows a call. An approved question permits exactly the input whose hash
-// was approved.
+// passLocal does the work of pass for a LOCAL execution. The tool calls and the policies of such an
+// execution are on the worker, so the worker decides whether a rule allows a call. An approved
+// question permits exactly the input whose hash was approved.
 func (d *draft) passLocal(n perdure.NewTask, refuse func(string) error) error {
 	if n.Clearance.Rule != nil {
 		return nil

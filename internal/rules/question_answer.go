@@ -54,10 +54,10 @@ func AnswerNeeds(v NewVote) store.Needs {
 	return n
 }
 
-// AnswerQuestion stores a vote. If the vote decides the question, and the execution waits for that,
-// the execution wakes. The result in Decision.Value is a VoteReply. Errors: not_found,
-// question_decided, details_changed, already_voted, permission_denied, invalid_argument;
-// ErrLinkEnded, if the vote comes through a link that does not work.
+// AnswerQuestion stores a vote. If the vote decides the question, and the execution waits for the
+// decision, AnswerQuestion wakes the execution. The result in Decision.Value is a VoteReply.
+// Errors: not_found, question_decided, details_changed, already_voted, permission_denied,
+// invalid_argument; ErrLinkEnded, if the vote comes through a link that does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
 	q := s.Questions[v.Question]
 	if s.Execution == nil || q == nil {

@@ -66,8 +66,8 @@ func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 }
 
 // erase removes the texts and values that people have written in the answer to a question of a
-// LOCAL execution. Their hashes remain. It reports whether there were any. The caller adds the row
-// to the changes.
+// LOCAL execution. Their hashes remain. It reports whether there were such texts or values. The
+// caller adds the row to the changes.
 func (d *draft) erase(q *perdure.Question) bool {
 	erased := q.Erase()
 	d.c.EraseAnswers = d.c.EraseAnswers || erased

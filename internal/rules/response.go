@@ -30,7 +30,7 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 
 // join handles a user's message that got a response id of its own when it was sent, but was then
 // taken by a running response. It records that the message's response id now stands for the running
-// response. The entry is that of the message.
+// response. The parameter e is the message's entry.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {

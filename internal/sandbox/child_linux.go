@@ -13,7 +13,8 @@ import (
 )
 
 // init turns this process into the command if it is a sandbox child. It runs before the packages
-// that import more than this one are initialized, so the command starts without that delay.
+// that import more than this one are initialized, so the start of the command does not wait for
+// them.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return

@@ -41,8 +41,8 @@ var deniedEverywhere = []uint32{425, 426, 427, 438}
 
 const (
 	x32Bit = 0x40000000
-	// These are offsets in struct seccomp_data. Only the low half of an argument is read, because the
-	// kernel takes an int.
+	// These are offsets in struct seccomp_data. Only the low half of an argument is read, because
+	// the kernel reads these arguments as int.
 	offNr, offArch, offArg0, offArg1, offArg2 = 0, 4, 16, 24, 32
 	sockTypeMask                              = 0xf // the other bits are SOCK_CLOEXEC and SOCK_NONBLOCK
 )

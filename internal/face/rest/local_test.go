@@ -167,8 +167,9 @@ func (l *localExecution) whole(what string, m map[string]any, name, content stri
 }
 
 // TestLocalIsReadThroughItsWorker checks the contents in responses about a LOCAL execution. While
-// its worker is disconnected, they are replaced by their lengths and hashes. While the worker is
-// connected, contents up to 256 KiB are returned. Content that does not match its hash is an error.
+// the execution's worker is disconnected, the contents are replaced by their lengths and hashes.
+// While the worker is connected, contents up to 256 KiB are returned. Content that does not match
+// its hash is an error.
 func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	l := newLocal(t)
 	folded := []byte(`{"metadata":{"by":"hand"},"parts":[{"type":"text","text":"hello"}]}`)

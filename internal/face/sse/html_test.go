@@ -151,8 +151,8 @@ func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 }
 
 // TestRenderedStreamWhileTheRunIsLive checks that an unfinished line of a live run is rendered at
-// once. The event block.closed withdraws the rendered parts of a superseded attempt. The text of
-// the agent itself, which follows, is completely rendered when the run ends.
+// once. The event block.closed withdraws the rendered parts of a superseded attempt. The text that
+// the agent itself streams after that is completely rendered when the run ends.
 func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -247,8 +247,8 @@ func promptID(data json.RawMessage) string {
 	return in.ID
 }
 
-// prompt sends a userMessage to the execution. The id of the prompt prevents that a repeated prompt
-// is stored twice.
+// prompt sends a userMessage to the execution. A prompt that the client repeats has the same id,
+// and is stored only once.
 func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
 	var in struct {
 		ID   string  `json:"prompt_id"`
