@@ -212,7 +212,8 @@ func TestPressureOfThisProcess(t *testing.T) {
 	}
 }
 
-// crowded lets n goroutines compute for a millisecond each, and returns the result of pressed.
+// crowded lets n goroutines compute for a millisecond each, and then returns the result of
+// s.pressed.
 func crowded(s *Share, n int) bool {
 	s.pressed()
 	var all sync.WaitGroup

@@ -14,7 +14,7 @@ type Part struct {
 	Number int    `json:"part"` // number of the part among those with the same seq, from 0
 	HTML   string `json:"html"`
 	Final  bool   `json:"final"`
-	// Source is the markdown source of the part, for other renderings.
+	// Source is the markdown source of the part, for renderings other than HTML.
 	Source string `json:"-"`
 	// Plain reports whether the source exceeds the limits of rendering. HTML then contains the
 	// escaped source.

@@ -96,7 +96,7 @@ type Handover struct {
 	Whole  bool // Kept is not completely known, so the reply must contain all data of the execution
 }
 
-// needs adds the rows that handOver reads. A nil Handover needs none.
+// needs adds to n the rows that handOver reads. For a nil Handover it adds none.
 func (h *Handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.Poll.WorkerID

@@ -23,7 +23,7 @@ type JudgedTask struct {
 // key, because two tasks of a commit may have the same key and different inputs.
 type JudgedTasks map[int]JudgedTask
 
-// clearanceNeeds adds the questions that the clearances of a commit name.
+// clearanceNeeds adds to n the questions that the clearances of a commit name.
 func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	for _, t := range c.Tasks {
 		if t.Clearance != nil && t.Clearance.Question != nil {

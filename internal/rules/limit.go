@@ -64,7 +64,7 @@ func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds adds the queues and concurrency keys whose numbers of tasks Commit reads.
+// limitNeeds adds to n the queues and concurrency keys whose numbers of tasks Commit reads.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
 	if x == nil || commit.Offer.Slots == 0 {
 		return

@@ -31,7 +31,7 @@ type NewVote struct {
 	Link *perdure.Hash
 	// Edit, if set, changes the details of the question.
 	Edit *Edit
-	// GrantID is the id of a grant that the vote may create.
+	// GrantID is the id of the grant, if the vote creates one.
 	GrantID  uuid.UUID
 	Actor    perdure.Actor // for the audit log
 	Handover *Handover     // nil if no open poll can take the execution

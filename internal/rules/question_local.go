@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// localQuestionNeeds adds the rows that the questions of a commit of a LOCAL execution need.
+// localQuestionNeeds adds to n the rows that are read for the questions in a commit of a LOCAL
+// execution.
 func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		if q.Withheld != nil {

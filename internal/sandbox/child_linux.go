@@ -129,7 +129,8 @@ func (s *Spec) arrangeMounts() (terminals bool, err error) {
 		}
 		unix.Close(HiddenFd + i)
 	}
-	// A cache may have been removed since the workspace was opened, or may be in a covered folder.
+	// A cache may have been removed since the workspace was opened, or may be in a folder that a
+	// mount now covers.
 	s.Policy.Caches = slices.DeleteFunc(s.Policy.Caches, CacheFolder.isGone)
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {

@@ -121,8 +121,8 @@ type readCloser struct {
 	io.Closer
 }
 
-// pass sends `answer` as the response body while it reads it. If a read fails, pass resets the
-// connection.
+// pass sends the bytes of `answer` as the response body, piece by piece as it reads them. If a read
+// fails, pass resets the connection.
 func (s *server) pass(hc huma.Context, answer io.Reader) {
 	r, w := humago.Unwrap(hc)
 	w.Header().Set("Content-Type", "application/json")

@@ -32,7 +32,8 @@ func (h *testServer) raw(proto, path string) net.Conn {
 	return conn
 }
 
-// TestStreamEndsWithItsReader checks that a stream of an idle log ends when its reader disconnects.
+// TestStreamEndsWithItsReader checks that the stream of a log that does not grow ends when the
+// reader disconnects.
 func TestStreamEndsWithItsReader(t *testing.T) {
 	var streams sse.OpenStreams
 	h := open(t, func(c *face.Config) { c.Streams = &streams })

@@ -105,7 +105,7 @@ type eventsLoaded struct {
 	HasMore  bool           `json:"has_more"`
 	Prepend  bool           `json:"prepend"`
 	Stale    bool           `json:"is_stale_client"`
-	// Reset is set if the client must drop its copy of the log. It says why.
+	// Reset is set if the client must drop its copy of the log. It contains the reason.
 	Reset *eventlog.ResetData `json:"reset,omitempty"`
 }
 
