@@ -385,7 +385,7 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 
 // TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Share.Queue requests of
 // its org wait for a place. A request of another org gets a place at once. But Compute is never
-// refused, because it is for later work of a request that already had a place. It waits.
+// refused: it is for later work of a request that already had a place, and waits.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

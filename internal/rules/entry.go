@@ -8,8 +8,8 @@ import (
 )
 
 // appendAll appends entries to the conversation. If a new entry has the key of a stored entry, the
-// new entry is not stored. Entries that name it as their parent get the stored entry as their
-// parent.
+// new entry is not stored. Later entries whose parent is the new entry get the stored entry as
+// their parent.
 func (d *draft) appendAll(entries []perdure.NewEntry, a *CommitAnswer) error {
 	for _, e := range entries {
 		if e.ParentID != nil {

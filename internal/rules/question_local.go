@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// localQuestionNeeds adds to n the rows that are read for the questions in a commit of a LOCAL
-// execution.
+// localQuestionNeeds adds to n the rows that Commit reads for a LOCAL execution: those for the new
+// questions of the commit, and those for the questions whose answers the home worker has stored.
 func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		if q.Withheld != nil {

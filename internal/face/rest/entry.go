@@ -75,7 +75,7 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 
 // wholeContent opens an entry's content. It moves metadata from the stored content to the entry. It
 // loads a content that only the execution's worker stores from the worker. If the worker is
-// disconnected, the result is the text with which lists of entries mark such a content.
+// disconnected, the result is the JSON text "worker", as in lists of entries.
 func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perdure.Entry) (io.ReadCloser, error) {
 	if e.Blob != nil && e.Blob.Length > perdure.ShownLimit {
 		content, err := s.Engine.Homes().OpenContent(ctx, x, *e.Blob)

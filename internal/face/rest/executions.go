@@ -77,7 +77,7 @@ func (s *server) executionRoutes() {
 }
 
 // alsoUnchanged adds the response 200 to the documentation of an operation that ends an execution.
-// It is the response if the execution has already ended.
+// The server sends this response if the execution has already ended.
 func alsoUnchanged(op *operation.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "It has ended already and stays as it is",

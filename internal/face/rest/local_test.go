@@ -242,8 +242,8 @@ func TestContentByItsHash(t *testing.T) {
 }
 
 // TestLocalLogSaysWhereItIs checks that in the log of a LOCAL execution, the event of an entry has
-// the length and hash of the content. The event of type data still has its content, because the
-// server still has it in memory.
+// the length and hash of the content. The event of type data has its content, which is still in the
+// server's memory.
 func TestLocalLogSaysWhereItIs(t *testing.T) {
 	l := newLocal(t)
 	found := 0

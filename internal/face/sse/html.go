@@ -15,9 +15,9 @@ import (
 const eventHTML perdure.EventType = "html"
 
 // htmlView converts the text in a log's items to HTML. It replaces the chunks of a text block by
-// rendered parts. If another event occurs inside a list, a table or a code block, it delays the
-// event until the end of the list, table or code block. The output depends only on the log, so a
-// resumed stream equals an uninterrupted one.
+// rendered parts. If an event that is not text occurs inside a list, a table or a code block,
+// htmlView delays the event until the end of that list, table or code block. The output depends
+// only on the log, so a resumed stream equals an uninterrupted one.
 type htmlView struct {
 	execution uuid.UUID
 	blocks    fold.Blocks // the open text blocks
