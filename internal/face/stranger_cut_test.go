@@ -170,8 +170,8 @@ func TestAStrangerReadsAPrunedLog(t *testing.T) {
 }
 
 // TestAStrangerComesBackToAPrunedLog checks a client that reconnects to a log that was pruned in
-// the meantime. A client that then gets a reset has the remaining part of the log at the end. A
-// client that gets none has the whole log.
+// the meantime. If the client gets a reset, it has the remaining part of the log at the end.
+// Otherwise it has the whole log.
 func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)

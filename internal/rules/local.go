@@ -100,8 +100,9 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet returns an error in the form in which it is stored: its texts are valid in every store, and
-// the error of a LOCAL execution has no message.
+// quiet returns an error in the form in which it is stored: its texts are valid in every store. The
+// message of an error of a LOCAL execution is replaced by perdure.KeptByWorker, because only the
+// worker stores the message.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	q := validate.TaskError(e)
 	if q != nil && d.local() {

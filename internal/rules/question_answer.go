@@ -24,8 +24,8 @@ type NewVote struct {
 	// Unread, if set, is the error of a failed read of the question's content from the worker of a
 	// LOCAL execution. The question can then only be denied.
 	Unread error
-	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that
-	// the voter has seen. The call then cannot be approved.
+	// OtherDetails, if set, is the error of a vote on a tool call whose arguments do not match the
+	// hash in the vote. The voter has then seen other arguments, and cannot approve the call.
 	OtherDetails error
 	// Link, if set, is the SHA-256 of the token in the link through which the voter votes.
 	Link *perdure.Hash
