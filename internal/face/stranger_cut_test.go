@@ -52,8 +52,8 @@ func cutChance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// cutsOf returns the byte offsets at which a response of that many bytes is cut: all, or as many
-// random ones as PERDURE_LOG_CUTS says, by default `few`.
+// cutsOf returns the byte offsets at which the tests cut a response of `bytes` bytes: all offsets,
+// or random ones. PERDURE_LOG_CUTS sets the number of random offsets; its default is `few`.
 func cutsOf(t *testing.T, chance *rand.Rand, bytes int64, few int) []int64 {
 	t.Helper()
 	var cuts []int64
@@ -71,8 +71,8 @@ func cutsOf(t *testing.T, chance *rand.Rand, bytes int64, few int) []int64 {
 
 func (h *testServer) address() string { return strings.TrimPrefix(h.URL, "http://") }
 
-// whole reads a log with the test's client without a cut, and checks its copy. It returns the
-// number of bytes that the client received.
+// whole lets the test's client read a log over a connection that is not cut, and checks the
+// client's copy of the log. It returns the number of bytes that the client received.
 func (s *stranger) whole(h *testServer, id uuid.UUID, w way, want heldLog, resets int) int64 {
 	s.t.Helper()
 	s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
@@ -170,8 +170,8 @@ func TestAStrangerReadsAPrunedLog(t *testing.T) {
 }
 
 // TestAStrangerComesBackToAPrunedLog checks a client that reconnects to a log that was pruned in
-// the meantime. A client that then gets a reset has the remaining part of the log at the end. A
-// client that gets none has the whole log.
+// the meantime. If the client gets a reset, it has the remaining part of the log at the end.
+// Otherwise it has the whole log.
 func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)

@@ -280,7 +280,8 @@ func (c *cutter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// await waits until a new connection, made after the last cut, has received that many bytes.
+// await waits until the client has connected again after the last cut, and has received `bytes`
+// bytes over the new connection.
 func (c *cutter) await(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

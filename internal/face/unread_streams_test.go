@@ -93,7 +93,7 @@ func (h *testServer) reads(path string) <-chan []sseEvent {
 
 // TestStreamOfAClientThatNeverReads checks that a client that never reads its stream is
 // disconnected. The run still completes, and another reader receives at least 40 events. If the
-// client then resumes from its last cursor, the events that it has received are the whole log.
+// client then resumes from its last cursor, it has the whole log at the end.
 func TestStreamOfAClientThatNeverReads(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, query := range []string{"/stream/consolidated", "/stream?types=agent.completed,token"} {

@@ -65,8 +65,8 @@ func (a *account) balance(now time.Time, rate float64) time.Duration {
 	return a.left
 }
 
-// until returns how long to wait before the org's budget is examined again: until it is positive,
-// but at most for the interval `look`.
+// until returns the time after which the org's budget is examined again. It is the time that the
+// budget needs to become positive, but at most the interval `look`.
 func (a *account) until(rate float64) time.Duration {
 	need := time.Duration(float64(1-a.left) / rate)
 	return max(time.Millisecond, min(need, look))

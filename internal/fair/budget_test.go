@@ -25,7 +25,7 @@ func unpressed(processors, percent int) *Share {
 }
 
 // computes makes one request of the org, which computes for the duration d. It returns how long the
-// request waited before.
+// request waited for its place.
 func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	v, began := s.Visit(org), time.Now()
 	if v.Enter(context.Background()) != nil {
@@ -47,7 +47,7 @@ func light(ctx context.Context, s *Share, org string) (longest time.Duration) {
 	return longest
 }
 
-// beside keeps another org active until stop is called.
+// beside keeps the org "other" active until stop is called.
 func beside(s *Share) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -95,7 +95,7 @@ func TestAnOrgOverItsBudgetWaits(t *testing.T) {
 }
 
 // TestHeavyOrgsShareEqually checks that four orgs get equal parts of the processors if each of them
-// wants more.
+// could use more than its part.
 func TestHeavyOrgsShareEqually(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 50)
@@ -212,7 +212,8 @@ func TestPressureOfThisProcess(t *testing.T) {
 	}
 }
 
-// crowded lets n goroutines compute for a millisecond each, and returns the result of pressed.
+// crowded lets n goroutines compute for a millisecond each, and then returns the result of
+// s.pressed.
 func crowded(s *Share, n int) bool {
 	s.pressed()
 	var all sync.WaitGroup
@@ -293,8 +294,8 @@ func TestAnOrgAloneHasNoBudget(t *testing.T) {
 	})
 }
 
-// TestABudgetIsBounded checks that the budget of an idle org does not exceed burst, and that the
-// debt after a very large charge is limited.
+// TestABudgetIsBounded checks that the budget of an idle org does not exceed the constant `burst`,
+// and that the debt after a very large charge is limited.
 func TestABudgetIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 100)
@@ -342,8 +343,8 @@ func TestWaitsAreNotCharged(t *testing.T) {
 	})
 }
 
-// TestAnAbandonedVisitIsOver checks that a visit loses its place (the permission to compute) if
-// Leave is never called.
+// TestAnAbandonedVisitIsOver checks that a visit loses its place (the permission to compute) after
+// the time Share.Longest even if Leave is never called.
 func TestAnAbandonedVisitIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -383,8 +384,8 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 }
 
 // TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Share.Queue requests of
-// its org wait for a place. A request of another org gets a place at once. But Compute, for later
-// work of a request that was accepted before, may wait.
+// its org wait for a place. A request of another org gets a place at once. But Compute is never
+// refused: it is for later work of a request that already had a place, and waits.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

@@ -35,7 +35,7 @@ func (c *scale) look(passed time.Duration) {
 }
 
 // of returns the part of a cost that is charged to the org. It is less than the whole cost only if
-// more time was charged than the process has used CPU time.
+// the time charged to all orgs exceeds the CPU time that the process has used.
 func (c *scale) of(cost time.Duration) time.Duration {
 	c.spent += cost
 	if c.using <= 0 || c.using >= c.charged {

@@ -156,8 +156,8 @@ func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
 	})
 }
 
-// TestAVisitEndsWithItsContext checks that Enter returns the cause when its context ends, and that
-// the visit then has no place.
+// TestAVisitEndsWithItsContext checks that Enter returns the cause of the end of its context when
+// the context ends, and that the visit then has no place.
 func TestAVisitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

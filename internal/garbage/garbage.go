@@ -53,7 +53,7 @@ func (p *pacer) adjust() {
 	runtime.AddCleanup(sentinel, (*pacer).adjust, p)
 }
 
-// percentFor returns the GOGC for a live heap of that many bytes.
+// percentFor returns the value of GOGC for a live heap of `live` bytes.
 func percentFor(live uint64) int {
 	return max(minPercent, min(maxPercent, int(100*headroom/max(live, 1))))
 }

@@ -20,8 +20,8 @@ const (
 )
 
 // releaseWhenIdle returns unused memory to the system when the process becomes idle. Otherwise a
-// server with ten thousand waiting runs would keep the memory that it needed to start them. It
-// returns when ctx ends.
+// server with ten thousand waiting runs would keep the memory that it needed to start them. The
+// function returns when ctx ends.
 func releaseWhenIdle(ctx context.Context) {
 	tick := time.NewTicker(idleEvery)
 	defer tick.Stop()

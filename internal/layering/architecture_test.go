@@ -92,7 +92,8 @@ func TestThePageListsEveryPackage(t *testing.T) {
 // TestThePageNamesAllowedImports checks the last column of the table in docs/architecture.md
 // against `rules`. "nothing" means that the row's packages may import only the root package, and
 // "all packages" that they may import all. Otherwise the column names packages by their paths, or
-// by the ends of paths. At least one of the row's packages must be allowed to import each of them.
+// by the ends of paths. At least one of the row's packages must be allowed to import each package
+// that the column names.
 func TestThePageNamesAllowedImports(t *testing.T) {
 	for _, r := range readTable(t) {
 		var allowed []string

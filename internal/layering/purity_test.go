@@ -20,8 +20,9 @@ var impure = map[string][]string{
 }
 
 // TestDecisionsArePure checks that internal/rules and the packages below it read no clock, create
-// no ids, start no goroutines, and use no channels. They compute the changes of a command, and may
-// do so twice for one command. TestPackagesImportOnlyWhatTheirPlaceAllows checks their imports.
+// no ids, start no goroutines, and use no channels. These packages compute the changes of a
+// command, possibly twice for one command, and both results must be equal.
+// TestPackagesImportOnlyWhatTheirPlaceAllows checks the imports of these packages.
 func TestDecisionsArePure(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../rules", func(path string, d fs.DirEntry, err error) error {

@@ -89,7 +89,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // merge adds members to the JSON object `head`. It leaves out members whose names are in
-// commonNames, because only the log sets them.
+// commonNames, because only package log sets these members.
 func merge(head []byte, members []member) []byte {
 	if len(members) == 0 {
 		return head

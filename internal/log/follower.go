@@ -236,7 +236,7 @@ func (f *follower) isFailing() bool {
 
 // checkRestored is called when a read succeeds after failed ones, because the store may have been
 // restored from a backup in the meantime. If the record at the follower's head now has another
-// nonce, it empties the ring. The caller must hold f.reading.
+// nonce, checkRestored empties the ring. The caller must hold f.reading.
 func (l *Log) checkRestored(f *follower) error {
 	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestGrownRecordsAreNotReadFromTheStore(t *testing.T) {
 }
 
 // TestGrownRecordsWithAGapAreRejected checks that Grown rejects records after a gap, records that
-// it already knows, and records of another log. The reader still receives the whole log.
+// the readers already have, and records of another log. The reader still receives the whole log.
 func TestGrownRecordsWithAGapAreRejected(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()

@@ -12,7 +12,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// read returns how often the store was read: pages of records, heads, and rounds of reads.
+// read returns how often the store was read: the reads of pages of records, the reads of one log's
+// head, and the queries for the heads of all logs that have readers (rounds).
 func (b *memoryLog) read() (pages, heads, rounds int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// pageRecords is the maximum number of records in one read of the store. The store limits the
-	// bytes.
+	// pageRecords is the maximum number of records in one read of the store. The store itself
+	// limits the number of bytes in one read.
 	pageRecords = 500
 	// tick is the interval at which the heads of logs are read even without a hint. It is also the
 	// default interval of idle items.

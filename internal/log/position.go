@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Position returns the position at which a reader begins; 0 is the start of the log. If the reader
-// would receive a reset because its position does not fit the log, Position returns 0, too. Errors:
+// Position returns the position at which a reader begins; 0 is the start of the log. The result is
+// also 0 if the reader would receive a reset because its position does not fit the log. Errors:
 // invalid_argument, not_found.
 func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int64, error) {
 	c, err := perdure.ParseCursor(from.Cursor)

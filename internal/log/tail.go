@@ -18,7 +18,7 @@ import (
 // not fit the log, or if records after the position were pruned, Tail yields one reset and then the
 // log from its first record. Errors: invalid_argument, not_found.
 //
-// A reader may take any time for an item: nothing waits for it.
+// A reader may take any time for an item: neither writers nor other readers wait for the reader.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		t := &tail{log: l, execution: execution, yield: yield, idle: from.Idle}

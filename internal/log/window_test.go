@@ -21,8 +21,8 @@ func window(t *testing.T, b *memoryLog, s eventlog.Span) eventlog.Window {
 }
 
 // TestWindowsJoinedAreTheLog checks that all windows together, forward or backward, contain each
-// event once and in order. It tries each limit, and different numbers of events that the store
-// returns at once.
+// event once and in order. The test uses each possible limit, and a store that returns 1, 2 or 100
+// events in one read.
 func TestWindowsJoinedAreTheLog(t *testing.T) {
 	for _, atOnce := range []int{1, 2, 100} {
 		b := newMemoryLog()

@@ -36,7 +36,7 @@ const (
 	maxBracketWork = 4 << 20
 )
 
-// outputLimit returns the maximum size of the HTML of a block whose source has that many bytes.
+// outputLimit returns the maximum size of the HTML of a block whose source has `source` bytes.
 func outputLimit(source int) int { return 32*source + 64<<10 }
 
 // exceedsText reports whether the text exceeds the limits on nesting and tables. It does not parse

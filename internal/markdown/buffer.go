@@ -14,7 +14,7 @@ type Part struct {
 	Number int    `json:"part"` // number of the part among those with the same seq, from 0
 	HTML   string `json:"html"`
 	Final  bool   `json:"final"`
-	// Source is the markdown source of the part, for other renderings.
+	// Source is the markdown source of the part, for renderings other than HTML.
 	Source string `json:"-"`
 	// Plain reports whether the source exceeds the limits of rendering. HTML then contains the
 	// escaped source.
@@ -196,8 +196,8 @@ func (b *Buffer) dropMarks(n int) {
 }
 
 // Show emits the pending text as a part that is not final, if the text has grown enough since the
-// last such part: by any amount if it is short, otherwise by a 16th. The total length of these
-// parts is therefore proportional to the length of the block.
+// last such part: by any amount if the text is short, otherwise by a 16th of its length. The total
+// length of these parts is therefore proportional to the length of the block.
 func (b *Buffer) Show() {
 	grown := len(b.pending) - b.shown
 	if grown == 0 || b.shown > showAll && grown < len(b.pending)/16 {
@@ -236,7 +236,7 @@ func (b *Buffer) SafeFlush() bool {
 }
 
 // InBlock reports whether the text ends inside a list, table or code block, or in a line that may
-// begin one. No other event may be inserted there.
+// begin one. An event that is not text must not be emitted there.
 func (b *Buffer) InBlock() bool {
 	line := b.pending[b.scanned:]
 	if len(line) == 0 {

@@ -68,7 +68,7 @@ func gfmExamples(t *testing.T, file string) []example {
 	return all
 }
 
-// answers returns long answers of models that were recorded.
+// answers returns recorded long answers of models.
 func answers(t *testing.T) []example {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.md")

@@ -30,8 +30,8 @@ func (l *links) add(ref parser.Reference) {
 	l.byLabel[key] = parser.NewReference(bytes.Clone(ref.Label()), bytes.Clone(ref.Destination()), bytes.Clone(ref.Title()))
 }
 
-// linkContext is a parse context that knows the links that earlier parts of the text have defined.
-// The parser appends new definitions to the field `found`.
+// linkContext is a parse context with the links that earlier parts of the text have defined. The
+// parser appends new definitions to the field `found`.
 type linkContext struct {
 	parser.Context
 	known *links

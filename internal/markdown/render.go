@@ -1,7 +1,7 @@
 // Package markdown renders text that is still arriving as sanitized HTML. Buffer cuts the text into
 // parts where blocks end. StreamBuffer also handles other events that arrive between the chunks of
-// a text: inside a list, table or code block, they wait for its end. Only the markdown source is
-// stored; the HTML is a view of it.
+// a text: inside a list, table or code block, such events wait for the end of the block. Only the
+// markdown source is stored; the HTML is a view of it.
 //
 // The final parts, concatenated, equal the rendering of the whole text, however the text was
 // divided into chunks. There are three exceptions: links that are used before their definition,

@@ -307,8 +307,8 @@ func (s *scanner) ask(ask func() last) last {
 	return ask()
 }
 
-// holdsTogether reports whether the open block is of a kind into which no other event may be
-// inserted.
+// holdsTogether reports whether the open block is of a kind inside which an event that is not text
+// must wait.
 func (s *scanner) holdsTogether() bool {
 	switch s.kind {
 	case list, fencedCode, indentedCode, lost:

@@ -7,8 +7,8 @@ import (
 
 // StreamBuffer is a Buffer for several texts that arrive at the same time, with other events of
 // type T in between, such as tool calls. An event inside a list, table or code block waits for the
-// end of the block, and is emitted after it. An event elsewhere ends the open paragraphs. Apart
-// from that, the order is kept.
+// end of the block, and is emitted after it. An event elsewhere ends the open paragraphs, and is
+// emitted after them. All other output is in the order of arrival.
 type StreamBuffer[T any] struct {
 	part    func(key int64, p Part)
 	event   func(T)
@@ -24,7 +24,7 @@ type streamText struct {
 
 // NewStreamBuffer creates a StreamBuffer that emits its output, in order, by calling two functions.
 // The function `part` receives each part of a text and the key of that text. The function `event`
-// receives each other event.
+// receives each event that is not text.
 func NewStreamBuffer[T any](part func(key int64, p Part), event func(T)) *StreamBuffer[T] {
 	return &StreamBuffer[T]{part: part, event: event, texts: map[int64]*streamText{}}
 }
@@ -83,7 +83,7 @@ func (s *StreamBuffer[T]) End(key int64) {
 	s.Drop(key)
 }
 
-// Drop ends a text that has been superseded, and shows nothing more of it.
+// Drop ends a text that has been superseded, and emits nothing more of it.
 func (s *StreamBuffer[T]) Drop(key int64) { delete(s.texts, key) }
 
 // Show emits the open parts of the texts that have grown since the last call.

@@ -60,7 +60,7 @@ func TestEventBuffer_CoalescingPreservesFirstSeq(t *testing.T) {
 }
 
 // TestEventsWaitForTheEndOfABlock checks that an event inside a list, table or code block waits for
-// its end, and that an event inside a paragraph ends the paragraph.
+// the end of the block, and that an event inside a paragraph ends the paragraph.
 func TestEventsWaitForTheEndOfABlock(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string][2]string{

@@ -42,8 +42,8 @@ func assembled(r *rand.Rand) string {
 	return b.String()
 }
 
-// itemDefines matches a link definition in a list item. The tests skip texts with one, because
-// goldmark then decides by the line before the list whether the list is loose.
+// itemDefines matches a link definition in a list item. The tests skip texts with such a
+// definition, because goldmark then decides by the line before the list whether the list is loose.
 var itemDefines = regexp.MustCompile(`(?m)^[ \t>]*([-+*]|[0-9]+[.)])[^\n]*\[[^\]]*\]:`)
 
 // fragments is the number of random texts that a test renders.

@@ -28,8 +28,8 @@ func Agents(org, queue string) string { return "agents." + org + "." + queue }
 // Tasks returns the topic of tasks that became claimable on a queue.
 func Tasks(org, queue string) string { return "tasks." + org + "." + queue }
 
-// Leases returns the topic for leases of a worker that the server has ended, and for work of the
-// worker that is to be cancelled.
+// Leases returns the topic of one worker. A hint means that the server has ended a lease of the
+// worker, or that the worker must cancel some of its work.
 func Leases(org string, worker uuid.UUID) string { return "leases." + org + "." + worker.String() }
 
 // Freed returns the topic for changes that allow more of an org's tasks to run, such as the end of

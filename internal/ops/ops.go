@@ -71,8 +71,9 @@ func Handler(c Config) http.Handler {
 	return mux
 }
 
-// profile protects a profile: the client must be on this machine and must have the token. The token
-// is necessary because the tools of agents run on this machine, too.
+// profile protects a profile: the client must be on this machine and must have the token. The check
+// of the machine is not enough, because the tools of agents can run on this machine and could send
+// such requests.
 func profile(token string, h http.HandlerFunc) http.Handler { return here(withToken(token, h)) }
 
 // here refuses requests from other machines and from web pages, because a profile contains parts of

@@ -149,8 +149,8 @@ func TestSoundFilesPass(t *testing.T) {
 	}
 }
 
-// TestDamageIsFound checks that Whole finds damage in a page of each type that is overwritten in
-// one of five ways.
+// TestDamageIsFound overwrites one page of each type of table and index pages, in five ways. It
+// checks that Whole finds the damage each time.
 func TestDamageIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := openFile(t, path)

@@ -186,8 +186,9 @@ func (f *feed) wake() {
 	f.changed = make(chan struct{})
 }
 
-// Reset makes the reader skip all changes up to now. The caller then reads the questions, which
-// contain the results of these changes. Errors: those of the store; the cause of the context's end.
+// Reset waits until the feed has read the store, and makes the reader skip all changes up to now.
+// The caller then reads the questions, which contain the results of these changes. Errors: those of
+// the store; the cause of the context's end.
 func (r *Reader) Reset(ctx context.Context) error {
 	for {
 		r.feed.mu.Lock()

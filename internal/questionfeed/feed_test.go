@@ -162,8 +162,8 @@ func TestASlowReaderIsReset(t *testing.T) {
 	}
 }
 
-// TestAStoreThatFails checks that repeated failures of the store end the readers. A reader that
-// starts when the store works again gets no error.
+// TestAStoreThatFails checks that readers get the store's error after several failed reads, and get
+// no error once the store works again.
 func TestAStoreThatFails(t *testing.T) {
 	broken := errors.New("broken")
 	s := &table{err: broken}

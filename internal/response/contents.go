@@ -44,9 +44,9 @@ func (p *piece) finished() Content {
 	return c
 }
 
-// add appends a content to the message, or to the last piece if the content continues it. The
-// result does not depend on how a text was divided into updates, because an empty content is
-// ignored.
+// add appends a content to the message, or to the last piece if the content continues it. It
+// ignores an empty content, so that the result does not depend on how a text was divided into
+// updates.
 func (m *message) add(c Content) {
 	if isNothing(c) {
 		return

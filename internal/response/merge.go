@@ -147,7 +147,8 @@ func (a *assembler) results() map[*message][]*message {
 }
 
 // callOf returns the call of a tool result. The call may have arrived after the result. Of several
-// matching calls, callOf prefers those without a result, and among these the nearest one.
+// matching calls, callOf prefers those without a result, among these the calls of the same
+// response, and among these the calls of the same talk.
 func (a *assembler) callOf(m *message, answered map[*call]bool) *call {
 	if m.call != nil {
 		return m.call

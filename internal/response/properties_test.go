@@ -263,8 +263,8 @@ func interleave(t *rapid.T, streams ...[]response.Update) []response.Update {
 }
 
 // TestStreamingEqualsNonStreaming checks that streamed pieces of messages merge to the same
-// response as the complete messages, also if two agents stream at the same time. After stamping by
-// a Host, only the providers' response ids are different.
+// response as the complete messages, also if two agents stream at the same time. If a Host has
+// stamped both forms, the two responses differ only in the providers' response ids.
 func TestStreamingEqualsNonStreaming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := conversation(t, "a"), conversation(t, "b")

@@ -191,8 +191,8 @@ func (r *Remap) replace(i Item) int {
 
 // find returns the index of the newest item to which an event about the item i can refer; -1 if
 // there is none. It considers only items with the same incoming id for which the function `counts`
-// returns true. If none of these matches (see means), find returns the newest of them, unless the
-// id is a placeholder.
+// returns true. If none of these matches (see the method item.means), find returns the newest of
+// them, unless the id is a placeholder.
 func (r *Remap) find(i Item, counts func(item) bool) int {
 	old, newest := oldHash(i.ID), -1
 	like := item{call: r.hash(i.CallID), index: indexOf(i), prefix: prefixOf(i.Type)}

@@ -174,8 +174,9 @@ func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	}
 }
 
-// TestRemapOfWhatWasRemapped checks ids that another Remap of the same response has created. They
-// pass unchanged, unless the Remap has already given the same id to another item.
+// TestRemapOfWhatWasRemapped checks that a second Remap of a response leaves ids unchanged that the
+// first Remap has created. It changes such an id only if it has already given the id to another
+// item.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")
 	first := ids(response.NewRemap(host), added(m), done(m), added(m), done(m))
@@ -215,8 +216,9 @@ func TestConcurrentRequests(t *testing.T) {
 	}
 }
 
-// TestConversationFlow checks that five consecutive messages with the same incoming id get five
-// different ids.
+// TestConversationFlow checks five consecutive responses, each with one message that has the same
+// placeholder as its id. The five messages get five different ids, and each message is stored under
+// the id under which it was shown.
 func TestConversationFlow(t *testing.T) {
 	seen := map[string]bool{}
 	for n := range 5 {

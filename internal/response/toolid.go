@@ -43,8 +43,8 @@ func (r IDRule) Valid(id string) bool {
 	return true
 }
 
-// derive returns a valid id that is made from a hash of the id. If it is in use, the caller
-// increases `try`, which changes the hash.
+// derive returns a valid id that is made from a hash of the id. If the result is already in use,
+// the caller increases `try`, which changes the hash.
 func (r IDRule) derive(id string, try int) string {
 	sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(try)))
 	made := "call_" + hex.EncodeToString(sum[:])[:32]

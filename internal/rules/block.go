@@ -86,8 +86,8 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 }
 
 // takeBack marks the closed blocks of a task's attempt as superseded, because the attempt is
-// repeated or its worker is lost. Blocks to which an entry refers stay unchanged. If keepTerminal
-// is true, terminal output stays unchanged, too. The state must contain the attempt's blocks.
+// repeated or its worker is lost. It does not change blocks to which an entry refers and, if
+// keepTerminal is true, blocks of terminal output. The state must contain the attempt's blocks.
 func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID || b.Open || b.Event || b.Named || b.Reason == perdure.BlockSuperseded {

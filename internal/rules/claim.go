@@ -38,7 +38,8 @@ func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*stor
 	return changes, nil
 }
 
-// ClaimedTask is a claim of a task, with the data of the execution that its worker needs.
+// ClaimedTask is a claim of a task. It also contains what the task's worker needs to know about the
+// execution.
 type ClaimedTask struct {
 	Lease       perdure.TaskLease
 	Workspace   string
@@ -95,7 +96,7 @@ type Handover struct {
 	Whole  bool // Kept is not completely known, so the reply must contain all data of the execution
 }
 
-// needs adds the rows that handOver reads. A nil Handover needs none.
+// needs adds to n the rows that handOver reads. For a nil Handover it adds none.
 func (h *Handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.Poll.WorkerID
@@ -103,8 +104,8 @@ func (h *Handover) needs(n *store.Needs) {
 }
 
 // handOver claims the woken execution for the worker of the poll, if the poll may claim it. The
-// conditions are those of Claim. In addition, the worker must still have the execution's goroutine
-// in the state of the last commit. A nil Handover claims nothing.
+// conditions are those of Claim. In addition, the worker must still keep the execution's goroutine,
+// and that goroutine must have made the execution's last commit. A nil Handover claims nothing.
 func (d *draft) handOver(h *Handover, signal *perdure.Signal) {
 	if h == nil {
 		return

@@ -255,8 +255,8 @@ func (d *draft) take(ids []string) error {
 	return nil
 }
 
-// step records the outcome of a step as an ended task. If a step with the key is stored already,
-// step changes nothing.
+// step records the outcome of a step as an ended task. If a step with the same key is stored
+// already, nothing changes.
 func (d *draft) step(s perdure.StepRecord) error {
 	id := perdure.TaskID(s.Key)
 	if _, known := d.s.Tasks[id]; known {

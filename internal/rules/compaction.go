@@ -26,10 +26,10 @@ func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 
 // checkCompaction checks an entry that is a compaction, and returns the range that it covers; nil
 // if the range is empty or the entry is no compaction. A compaction must cover whole turns: no tool
-// call may be open after the last covered entry, and the first entry that stays must not be a tool
-// result. The covered entries that the model still sees (the field Pinned) must be messages of the
-// user or the system. If a client has sent the compaction as the first entry, it must cover
-// nothing. Error: invalid_transcript.
+// call may be open after the last covered entry, and the first later entry that the model still
+// reads (the field KeepFrom) must not be a tool result. The covered entries that the model still
+// reads (the field Pinned) must be messages of the user or the system. A compaction that is the
+// first entry of the conversation must cover nothing. Error: invalid_transcript.
 func (d *draft) checkCompaction(e perdure.NewEntry, parent *perdure.EntryHead) (*perdure.CompactionRange, error) {
 	if e.Type != perdure.EntryCompaction {
 		return nil, nil

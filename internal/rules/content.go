@@ -61,7 +61,7 @@ func notWhole(blob uuid.UUID) error {
 	return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", blob)
 }
 
-// uploaded adds a content that a client has uploaded to the changes, and returns a reference to the
+// uploaded adds to the changes a content that a client has uploaded. It returns a reference to the
 // content. Error: invalid_argument, if the upload is incomplete.
 func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {

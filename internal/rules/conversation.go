@@ -16,8 +16,8 @@ const (
 )
 
 // ConversationPlace is the state of a conversation at the time when a caller has read it. A change
-// that is based on it fails with conflict if another response has begun, or items were added, since
-// that time.
+// that is based on a ConversationPlace fails with conflict if another response has begun, or items
+// were added, since that time.
 type ConversationPlace struct {
 	ID string
 	// Response is the id that the conversation's next response will have. Items is the number of

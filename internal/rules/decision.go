@@ -66,14 +66,14 @@ type Freed struct {
 }
 
 // LiveContent is the content of the log record with the given Pos. The content is not stored. Only
-// clients that read the log while it is written get it.
+// clients that read the log while it is written get the content.
 type LiveContent struct {
 	Pos     int64
 	Content []byte
 }
 
-// Woken describes the claim that a function of this package has made of an execution that it has
-// also woken. The engine need not read again what the fields contain.
+// Woken describes the claim that a function of this package has made of an execution after it has
+// woken the execution. The engine need not read again what the fields contain.
 type Woken struct {
 	Execution perdure.Execution
 	// Kept is the state of the suspended goroutine that the worker keeps in memory. If it is nil,

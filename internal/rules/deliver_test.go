@@ -64,8 +64,8 @@ func TestDeliveriesHoldNoText(t *testing.T) {
 	}
 }
 
-// TestEventIDs checks that an event has the same id if its record is made again, and that ids of
-// different events differ and increase with time.
+// TestEventIDs checks that an event gets the same id each time, and that ids of different events
+// differ and increase with time.
 func TestEventIDs(t *testing.T) {
 	x, other := uuid.New(), uuid.New()
 	of := func(x uuid.UUID, seq int64, nonce uint32, ms int64) uuid.UUID {

@@ -66,8 +66,8 @@ func (d *draft) doneLog(value any) *store.Changes {
 }
 
 // growth returns the records that were added to the log; nil if a read of the store would return
-// one of them in another form. The form is the same only for chunks in a REMOTE execution, without
-// those of a tool call's arguments.
+// one of them in another form. The form is the same only for the chunks of a REMOTE execution,
+// except chunks of a tool call's arguments.
 func (d *draft) growth() *Growth {
 	if d.local() {
 		return nil

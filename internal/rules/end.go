@@ -128,8 +128,9 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
 }
 
-// compactionEnded appends the event that a compaction failed, if the task was to write its summary.
-// The agent, which normally emits this event, cannot do so after the end of its execution.
+// compactionEnded appends the event that a compaction failed, if the task was to write the
+// compaction's summary. The agent, which normally emits this event, cannot do so after the end of
+// its execution.
 func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
 	if t.Options.Compacts == "" {
 		return

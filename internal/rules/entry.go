@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// appendAll appends entries to the conversation. If an entry with the same key is stored already,
-// it takes the place of the new one, also as the parent of the entries that follow.
+// appendAll appends entries to the conversation. If a new entry has the key of a stored entry, the
+// new entry is not stored. Later entries whose parent is the new entry get the stored entry as
+// their parent.
 func (d *draft) appendAll(entries []perdure.NewEntry, a *CommitAnswer) error {
 	for _, e := range entries {
 		if e.ParentID != nil {

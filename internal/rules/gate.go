@@ -23,7 +23,7 @@ type JudgedTask struct {
 // key, because two tasks of a commit may have the same key and different inputs.
 type JudgedTasks map[int]JudgedTask
 
-// clearanceNeeds adds the questions that the clearances of a commit name.
+// clearanceNeeds adds to n the questions that the clearances of a commit name.
 func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	for _, t := range c.Tasks {
 		if t.Clearance != nil && t.Clearance.Question != nil {
@@ -65,9 +65,9 @@ func (d *draft) pass(at int, n perdure.NewTask) error {
 	return d.passBy(*n.Clearance.Question, n, judged, refuse)
 }
 
-// passLocal is pass for a LOCAL execution. Its calls and policies are on the worker, so the worker
-// decides whether a rule allows a call. An approved question permits exactly the input whose hash
-// was approved.
+// passLocal does the work of pass for a LOCAL execution. The tool calls and the policies of such an
+// execution are on the worker, so the worker decides whether a rule allows a call. An approved
+// question permits exactly the input whose hash was approved.
 func (d *draft) passLocal(n perdure.NewTask, refuse func(string) error) error {
 	if n.Clearance.Rule != nil {
 		return nil
@@ -126,8 +126,8 @@ func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(strin
 	return nil
 }
 
-// closeUnused appends an event for each approved question that the commit withdraws although the
-// approved call has not run.
+// closeUnused appends an event question.closed for each approved question that the commit withdraws
+// although the approved call has not run.
 func (d *draft) closeUnused(c perdure.Commit) {
 	for _, q := range sortedQuestions(d.s.Questions) {
 		approved := q.Kind == perdure.QuestionApproval && q.Answer != nil && q.Answer.Verdict == perdure.VerdictApprove

@@ -64,7 +64,7 @@ func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds adds the queues and concurrency keys whose numbers of tasks Commit reads.
+// limitNeeds adds to n the queues and concurrency keys whose numbers of tasks Commit reads.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
 	if x == nil || commit.Offer.Slots == 0 {
 		return
@@ -81,9 +81,9 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 }
 
 // limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
-// none. The limits can refuse requests from outside: starts, messages and uploads. They never
-// refuse the work of a running execution. The usage of a key may therefore exceed a limit, and
-// requests are refused until it no longer does. See docs/decisions/017-limits-of-keys.md.
+// none. The limits can refuse requests of clients: starts, signals and uploads. They never refuse
+// the work of a running execution. The usage of a key may therefore exceed a limit, and requests
+// are refused until it no longer does. See docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
 		return nil

@@ -100,8 +100,9 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet returns an error in the form in which it is stored: its texts are valid in every store, and
-// the error of a LOCAL execution has no message.
+// quiet returns an error in the form in which it is stored: its texts are valid in every store. The
+// message of an error of a LOCAL execution is replaced by perdure.KeptByWorker, because only the
+// worker stores the message.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	q := validate.TaskError(e)
 	if q != nil && d.local() {
@@ -126,8 +127,8 @@ func (d *draft) emit(r perdure.Record) {
 	d.show(live)
 }
 
-// show passes the content of the last record, after the commit, to clients that read the log while
-// it is written.
+// show records a content for the last record of the log. After the commit, the engine passes the
+// content to the clients that read the log while it is written.
 func (d *draft) show(content []byte) {
 	d.live = append(d.live, LiveContent{Pos: d.s.Head.LastPos, Content: content})
 }

@@ -86,7 +86,7 @@ func (d *draft) waits() {
 	d.event(perdure.EventWaiting, d.here(), members)
 }
 
-// finalQuestions reports for each question, by its id, whether its status is final.
+// finalQuestions reports for each question, by its id, whether the question is no longer open.
 func finalQuestions(all map[uuid.UUID]*perdure.Question) map[uuid.UUID]bool {
 	final := map[uuid.UUID]bool{}
 	for id, q := range all {

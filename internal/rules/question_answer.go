@@ -24,14 +24,14 @@ type NewVote struct {
 	// Unread, if set, is the error of a failed read of the question's content from the worker of a
 	// LOCAL execution. The question can then only be denied.
 	Unread error
-	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that
-	// the voter has seen. The call then cannot be approved.
+	// OtherDetails, if set, is the error of a vote on a tool call whose arguments do not match the
+	// hash in the vote. The voter has then seen other arguments, and cannot approve the call.
 	OtherDetails error
 	// Link, if set, is the SHA-256 of the token in the link through which the voter votes.
 	Link *perdure.Hash
 	// Edit, if set, changes the details of the question.
 	Edit *Edit
-	// GrantID is the id of a grant that the vote may create.
+	// GrantID is the id of the grant, if the vote creates one.
 	GrantID  uuid.UUID
 	Actor    perdure.Actor // for the audit log
 	Handover *Handover     // nil if no open poll can take the execution
@@ -40,7 +40,7 @@ type NewVote struct {
 // VoteReply is the result of AnswerQuestion in Decision.Value.
 type VoteReply struct {
 	Question perdure.Question
-	// Repeated reports whether the vote had been stored before.
+	// Repeated reports whether an earlier request has stored the vote.
 	Repeated bool
 }
 
@@ -54,10 +54,10 @@ func AnswerNeeds(v NewVote) store.Needs {
 	return n
 }
 
-// AnswerQuestion stores a vote. If the vote decides the question, and the execution waits for that,
-// the execution wakes. The result in Decision.Value is a VoteReply. Errors: not_found,
-// question_decided, details_changed, already_voted, permission_denied, invalid_argument;
-// ErrLinkEnded, if the vote comes through a link that does not work.
+// AnswerQuestion stores a vote. If the vote decides the question, and the execution waits for the
+// decision, AnswerQuestion wakes the execution. The result in Decision.Value is a VoteReply.
+// Errors: not_found, question_decided, details_changed, already_voted, permission_denied,
+// invalid_argument; ErrLinkEnded, if the vote comes through a link that does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
 	q := s.Questions[v.Question]
 	if s.Execution == nil || q == nil {
@@ -104,8 +104,8 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	return d.done(VoteReply{Question: *q}), nil
 }
 
-// wakeFor wakes the execution if it waits for the end of these questions, which now have final
-// statuses. It reports whether it has woken the execution.
+// wakeFor wakes the execution if it waits for the end of these questions, which are no longer open.
+// It reports whether it has woken the execution.
 func (d *draft) wakeFor(questions ...*perdure.Question) bool {
 	final := map[uuid.UUID]bool{}
 	for _, q := range questions {

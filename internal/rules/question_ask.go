@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// questionNeeds adds the questions that a commit asks, withdraws or waits for.
+// questionNeeds adds to n the questions that a commit asks, withdraws or waits for.
 func questionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		n.Questions = append(n.Questions, perdure.QuestionID(c.Lease.ExecutionID, q.Key))

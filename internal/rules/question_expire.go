@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ExpiryGrace is the time after a server's start in which older questions do not expire. People
-// could not answer them while no server ran.
+// ExpiryGrace is the time after a server's start during which questions that were asked before the
+// start do not expire. People could not answer these questions while no server ran.
 const ExpiryGrace = 15 * time.Minute
 
 // ExpireQuestions ends the expired open questions of an execution. The state contains the execution

@@ -136,8 +136,8 @@ type Revocation struct {
 	Actor perdure.Actor // for the audit log
 }
 
-// RevokeGrant deletes a grant. Questions that it has answered stay answered. Errors: not_found,
-// permission_denied.
+// RevokeGrant deletes a grant. Questions that the grant has answered stay answered. Errors:
+// not_found, permission_denied.
 func RevokeGrant(s *store.State, r Revocation) (*store.Changes, error) {
 	g := s.Grant
 	if g == nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// localQuestionNeeds adds the rows that the questions of a commit of a LOCAL execution need.
+// localQuestionNeeds adds to n the rows that Commit reads for a LOCAL execution: those for the new
+// questions of the commit, and those for the questions whose answers the home worker has stored.
 func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		if q.Withheld != nil {
@@ -66,8 +67,8 @@ func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 }
 
 // erase removes the texts and values that people have written in the answer to a question of a
-// LOCAL execution. Their hashes remain. It reports whether there were any. The caller adds the row
-// to the changes.
+// LOCAL execution. Their hashes remain. It reports whether there were such texts or values. The
+// caller adds the row to the changes.
 func (d *draft) erase(q *perdure.Question) bool {
 	erased := q.Erase()
 	d.c.EraseAnswers = d.c.EraseAnswers || erased

@@ -68,8 +68,8 @@ func ReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 }
 
 // TimeOutAttempt ends an attempt that has exceeded its time, or whose code has shown no sign of
-// life for too long. It waits for the duration `grace` first, so that the worker can end the
-// attempt itself, or report a sign of life with its next heartbeat.
+// life for too long. It does so only when the duration `grace` has passed after the limit, so that
+// the worker can end the attempt itself, or report a sign of life with its next heartbeat.
 func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil

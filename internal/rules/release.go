@@ -12,8 +12,8 @@ func TaskReturnNeeds(id uuid.UUID) store.Needs {
 }
 
 // Release releases a claim of an execution. If the worker reports a panic, or that it cannot run
-// the execution (unfit), the claim has ended badly (see crash_guard.go). A lease that is not valid
-// changes nothing.
+// the execution (unfit), the claim has ended badly (see crash_guard.go). If the lease is not valid,
+// nothing changes.
 func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, r.Lease) {
 		return nil, nil
@@ -53,8 +53,8 @@ func (d *draft) fail(code perdure.Code, message string) (*store.Changes, error) 
 }
 
 // ReleaseTask ends an attempt without a result. If the attempt's code has started, the attempt
-// counts as lost. Otherwise it does not count for the retry policy. A lease that is not valid
-// changes nothing.
+// counts as lost. Otherwise it does not count for the retry policy. If the lease is not valid,
+// nothing changes.
 func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) {
 	t := s.Tasks[r.Lease.TaskID]
 	if !TaskHeldBy(t, r.Lease) {

@@ -30,7 +30,7 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 
 // join handles a user's message that got a response id of its own when it was sent, but was then
 // taken by a running response. It records that the message's response id now stands for the running
-// response. The entry is that of the message.
+// response. The parameter e is the message's entry.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
@@ -39,7 +39,7 @@ func (d *draft) join(e perdure.Entry) {
 	}
 }
 
-// runs reports whether the response is the execution's current one.
+// runs reports whether the response is the execution's current one and has not ended.
 func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
 
 // idleAt reports whether the execution waits for its user, has no pending messages, and its
@@ -137,8 +137,8 @@ func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*s
 	return &store.Changes{EndResponse: &end, Answer: &Decision{}}, nil
 }
 
-// CancelResponse cancels the execution if the response is its current one. The result in
-// Decision.Value is true if it is. Error: not_found.
+// CancelResponse cancels the execution if the response is the execution's current one and has not
+// ended. Otherwise the result in Decision.Value is false. Error: not_found.
 func CancelResponse(s *store.State, cfg Config, execution uuid.UUID, id string) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

@@ -13,7 +13,8 @@ import (
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
-	// Unexpected reports whether the agent's kind has registered signals, but none of this name.
+	// Unexpected reports whether workers have registered signals for the execution's kind, but no
+	// signal with this name.
 	Unexpected bool `json:"unexpected,omitempty"`
 	// Stopped is set in the reply to an interrupt. It reports whether there was a turn to stop.
 	Stopped *bool `json:"stopped,omitempty"`
@@ -68,7 +69,8 @@ type NewSignal struct {
 	// Misfit, if set, is the error of a value that fits none of the signal's schemas. The signal is
 	// then refused, unless it is stored already.
 	Misfit error
-	// Unexpected reports whether the agent's kind has registered signals, but none of this name.
+	// Unexpected reports whether workers have registered signals for the execution's kind, but no
+	// signal with this name.
 	Unexpected bool
 }
 

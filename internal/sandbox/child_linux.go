@@ -13,7 +13,8 @@ import (
 )
 
 // init turns this process into the command if it is a sandbox child. It runs before the packages
-// that import more than this one are initialized, so the command starts without that delay.
+// that import more than this one are initialized, so the start of the command does not wait for
+// them.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
@@ -128,7 +129,8 @@ func (s *Spec) arrangeMounts() (terminals bool, err error) {
 		}
 		unix.Close(HiddenFd + i)
 	}
-	// A cache may have been removed since the workspace was opened, or may be in a covered folder.
+	// A cache may have been removed since the workspace was opened, or may be in a folder that a
+	// mount now covers.
 	s.Policy.Caches = slices.DeleteFunc(s.Policy.Caches, CacheFolder.isGone)
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {

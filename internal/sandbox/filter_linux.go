@@ -41,8 +41,8 @@ var deniedEverywhere = []uint32{425, 426, 427, 438}
 
 const (
 	x32Bit = 0x40000000
-	// These are offsets in struct seccomp_data. Only the low half of an argument is read, because the
-	// kernel takes an int.
+	// These are offsets in struct seccomp_data. Only the low half of an argument is read, because
+	// the kernel reads these arguments as int.
 	offNr, offArch, offArg0, offArg1, offArg2 = 0, 4, 16, 24, 32
 	sockTypeMask                              = 0xf // the other bits are SOCK_CLOEXEC and SOCK_NONBLOCK
 )
@@ -97,8 +97,8 @@ func (a abi) otherLimits() []bpf.Instruction {
 // packets of other programs.
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// families denies sockets of all families except AF_UNIX and netFamilies. With NoNet, it denies
-// netFamilies, too. AF_UNIX is left to the method noUnixSockets.
+// families denies sockets of all families except AF_UNIX and netFamilies. With NoNet, it also
+// denies netFamilies. The method noUnixSockets has the rules for AF_UNIX.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {

@@ -15,8 +15,9 @@ import (
 // signals for which it has a handler. When it ends, the kernel kills all other processes in the
 // namespace.
 //
-// The command is started from a confined thread, and so inherits the confinement. It cannot inspect
-// this process, which is outside its Landlock domain and not dumpable.
+// The command is started from a confined thread, and so inherits the confinement. The command
+// cannot inspect this process, because this process is not dumpable and is outside the command's
+// Landlock domain.
 func (s Spec) runFirst(argv []string) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
@@ -26,7 +27,7 @@ func (s Spec) runFirst(argv []string) error {
 	}
 	result := make(chan started)
 	go func() {
-		// The goroutine ends while it is locked to its thread, so the thread ends, too. No thread
+		// The goroutine ends while it is locked to its thread, and this ends the thread. No thread
 		// of this process then stays in the command's Landlock domain.
 		runtime.LockOSThread()
 		pid, err := s.start(argv)

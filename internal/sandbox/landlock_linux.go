@@ -43,7 +43,8 @@ var devices = []string{
 }
 
 // terminals are the paths of pseudo-terminals. A command gets access to them only if it has
-// pseudo-terminals of its own, because the system's belong to other programs of the user.
+// pseudo-terminals of its own, because the pseudo-terminals of the system belong to other programs
+// of the user.
 var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 // LandlockABI returns the kernel's Landlock version, or 0 if there is none.

@@ -50,8 +50,8 @@ func mask(fd int, id Identity) error {
 	return errors.New("it keeps moving")
 }
 
-// coverIf mounts an empty file or folder over the one at path, if that has the identity id. It
-// reports whether it has done so.
+// coverIf opens the file or folder at path. If that file or folder has the identity id, coverIf
+// mounts an empty one over it. It reports whether it has done so.
 func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {

@@ -38,8 +38,8 @@ type Policy struct {
 	Data    []string // all paths of the data directory
 	Secrets []string // all paths of files with secrets
 	Write   []string // paths that commands may write; they exist and contain no symlinks
-	// Caches are the user's toolchain caches. Commands see them through overlays, so that their
-	// changes stay with the run.
+	// Caches are the user's toolchain caches. Commands see the caches through overlays. What
+	// commands change there belongs to the run, and does not reach the user's caches.
 	Caches []CacheFolder
 	// Fixed are the files and folders below Write paths that commands must not change.
 	Fixed   []string

@@ -142,8 +142,9 @@ type expansion struct {
 	done map[*jsonschema.Schema]reach
 }
 
-// reach describes a schema together with all schemas that then apply to the same value: their
-// number, and the length of their longest chain. A zero reach means that the count is in progress.
+// reach describes a schema together with all schemas that it applies to the same value, directly or
+// indirectly: their number, and the length of their longest chain. A zero reach means that the
+// count is in progress.
 type reach struct{ schemas, chain int }
 
 func (e *expansion) reach(s *jsonschema.Schema) (reach, error) {

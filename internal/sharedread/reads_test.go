@@ -55,8 +55,8 @@ func wantEach(t *testing.T, got []int, want int) {
 	}
 }
 
-// TestASharedReadBeginsAfterItsCallers checks calls that are made during a read. They do not get
-// its result, but share one read that begins after it.
+// TestASharedReadBeginsAfterItsCallers checks calls that are made during a read. These calls do not
+// get the result of that read, but share one read that begins after it.
 func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}

@@ -24,7 +24,8 @@ func (e *FullError) Error() string {
 func (e *FullError) Unwrap() error { return e.err }
 
 // Start calls Settle for the database at path. On a full disk it releases the disk reserve, if
-// there is one, and tries again. If the disk is still full, the error is a [*FullError].
+// there is one, and calls SettleAlone, which needs less space. If the disk is still full, the error
+// is a [*FullError].
 func Start(path string, reserve *disk.Reserve) error {
 	if reserve.Low() {
 		reserve.Release()

@@ -51,7 +51,7 @@ type Changes struct {
 	Blob        *Blob  // row to insert or replace
 	BlobChunk   []byte // bytes to append to Blob at the offset BlobChunkAt
 	BlobChunkAt int64
-	// Withhold lists blobs to which commits refer and whose contents are not stored here. For each
+	// Withhold lists blobs to which commits refer and whose contents only a worker stores. For each
 	// of them a row without content is created, if it does not exist.
 	Withhold []perdure.BlobRef
 	// Erase lists complete blobs whose contents are deleted. They then are withheld blobs: rows

@@ -112,8 +112,8 @@ func (s *server) createDefinition(ctx context.Context, in *createDefinitionInput
 	return out, nil
 }
 
-// namesTried is the number of slugs that are tried with a number at the end (name-2, name-3 ...),
-// before a random suffix is used.
+// namesTried is the number of slugs that storeDefinition tries before it appends a random suffix to
+// the name: the name itself, then the name with the number 2, 3 and so on (name-2, name-3 ...).
 const namesTried = 9
 
 // storeDefinition stores a definition. A definition without a slug gets an unused slug that is

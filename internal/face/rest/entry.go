@@ -26,7 +26,8 @@ func asEntry(op *operation.Operation) {
 	}
 }
 
-// getEntry responds with an entry and its whole content. A large content is sent while it is read.
+// getEntry responds with an entry and its whole content. It sends a large content in pieces, as it
+// reads them from the store.
 func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
@@ -72,9 +73,9 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	return append(bytes.Clone(before), member...), after, nil
 }
 
-// wholeContent opens an entry's content. Metadata in the stored content is moved to the entry. A
-// content that only the execution's worker stores is loaded from the worker, or marked as missing,
-// as in a list of entries.
+// wholeContent opens an entry's content. It moves metadata from the stored content to the entry. It
+// loads a content that only the execution's worker stores from the worker. If the worker is
+// disconnected, the result is the JSON text "worker", as in lists of entries.
 func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perdure.Entry) (io.ReadCloser, error) {
 	if e.Blob != nil && e.Blob.Length > perdure.ShownLimit {
 		content, err := s.Engine.Homes().OpenContent(ctx, x, *e.Blob)
@@ -113,14 +114,15 @@ func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io
 	return readCloser{rest, content}, nil
 }
 
-// readCloser reads from one stream and closes another one, from which the first was made.
+// readCloser reads from one stream, and closes the underlying stream from which the first one
+// reads.
 type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// pass sends `answer` as the response body while it reads it. If a read fails, pass resets the
-// connection.
+// pass sends the bytes of `answer` as the response body, piece by piece as it reads them. If a read
+// fails, pass resets the connection.
 func (s *server) pass(hc huma.Context, answer io.Reader) {
 	r, w := humago.Unwrap(hc)
 	w.Header().Set("Content-Type", "application/json")

@@ -230,7 +230,8 @@ func TestEntriesPageAlongThePath(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, "/entries?cursor="+want[4].String()), "").Problem(400, "invalid_argument", "cursor")
 }
 
-// TestEveryCodeHasItsStatus checks that each error code of the store becomes its HTTP status.
+// TestEveryCodeHasItsStatus checks that the server answers each error code of the store with the
+// HTTP status for that code.
 func TestEveryCodeHasItsStatus(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

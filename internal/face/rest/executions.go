@@ -76,8 +76,8 @@ func (s *server) executionRoutes() {
 	s.contentRoute()
 }
 
-// alsoUnchanged adds to an operation's document the response 200, for an execution that has already
-// ended.
+// alsoUnchanged adds the response 200 to the documentation of an operation that ends an execution.
+// The server sends this response if the execution has already ended.
 func alsoUnchanged(op *operation.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "It has ended already and stays as it is",

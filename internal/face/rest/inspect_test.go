@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestAWaitForInspectionsEndsWithItsRequest checks a request that has to wait before it loads the
-// conversation of a model call. The wait ends when the client disconnects.
+// TestAWaitForInspectionsEndsWithItsRequest checks a request that waits until another request has
+// released the memory for the conversation of a model call. The wait ends when the client
+// disconnects.
 func TestAWaitForInspectionsEndsWithItsRequest(t *testing.T) {
 	s := &server{inspections: make(chan struct{}, 1)}
 	over, err := s.inspect(t.Context())

@@ -92,7 +92,7 @@ func (s *countingBlob) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// text returns a JSON string of that many bytes, which begins with the mark.
+// text returns a JSON string that begins with `mark` and has a length of `bytes` bytes.
 func text(mark string, bytes int) json.RawMessage {
 	return json.RawMessage(`"` + mark + strings.Repeat("x", bytes-2-len(mark)) + `"`)
 }
@@ -143,7 +143,7 @@ func (h *largeExecution) add(c *perdure.Commit, content json.RawMessage) uuid.UU
 	return e.ID
 }
 
-// body returns the content of a message entry, with a length of that many bytes.
+// body returns the content of a message entry. The content has a length of `bytes` bytes.
 func body(mark string, bytes int) json.RawMessage {
 	const around = `{"parts":[{"type":"text","text":}]}`
 	return json.RawMessage(`{"parts":[{"type":"text","text":` + string(text(mark, bytes-len(around))) + `}]}`)
@@ -189,8 +189,8 @@ func (h *largeExecution) one(rest string) map[string]any {
 }
 
 // TestLargeContentsAreLeftOut checks that contents over 256 KiB are replaced by their length and
-// hash, except in the responses for one entry and for one content. A content of 256 KiB is
-// included. While the server answers these requests, it reads large contents only in pieces.
+// hash, except in the responses for one entry and for one content. A content of exactly 256 KiB is
+// returned whole. While the server answers these requests, it reads large contents only in pieces.
 func TestLargeContentsAreLeftOut(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const large = 1 << 20

@@ -103,9 +103,9 @@ func TestEnumsAreTakenInAnyCase(t *testing.T) {
 	}
 }
 
-// TestBodiesOfOtherTypes checks which content types a JSON body may have: one for JSON, or one that
-// tools send by default. Other types are refused. Bodies that are not JSON objects, or have unknown
-// members, are refused.
+// TestBodiesOfOtherTypes checks which content types a JSON body may have: a type of JSON, the types
+// that HTTP tools such as curl send by default, or none. Other types are refused. Bodies that are
+// not JSON objects, or have unknown members, are refused.
 func TestBodiesOfOtherTypes(t *testing.T) {
 	h := open(t)
 	body := `{"userPrompt":"hi",` + models + `}`

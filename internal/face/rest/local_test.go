@@ -167,8 +167,9 @@ func (l *localExecution) whole(what string, m map[string]any, name, content stri
 }
 
 // TestLocalIsReadThroughItsWorker checks the contents in responses about a LOCAL execution. While
-// its worker is disconnected, they are replaced by their lengths and hashes. While the worker is
-// connected, contents up to 256 KiB are returned. Content that does not match its hash is an error.
+// the execution's worker is disconnected, the contents are replaced by their lengths and hashes.
+// While the worker is connected, contents up to 256 KiB are returned. Content that does not match
+// its hash is an error.
 func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	l := newLocal(t)
 	folded := []byte(`{"metadata":{"by":"hand"},"parts":[{"type":"text","text":"hello"}]}`)
@@ -241,8 +242,8 @@ func TestContentByItsHash(t *testing.T) {
 }
 
 // TestLocalLogSaysWhereItIs checks that in the log of a LOCAL execution, the event of an entry has
-// the length and hash of the content. A data event that is still in the server's memory has its
-// data.
+// the length and hash of the content. The event of type data has its content, which is still in the
+// server's memory.
 func TestLocalLogSaysWhereItIs(t *testing.T) {
 	l := newLocal(t)
 	found := 0

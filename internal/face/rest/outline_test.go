@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// TestListAsksTheWorkersOfLocalExecutions checks that the title of a LOCAL execution contains its
-// input while the worker is connected, and is only its kind otherwise.
+// TestListAsksTheWorkersOfLocalExecutions checks that the title of a LOCAL execution contains the
+// execution's input while the worker is connected. Otherwise the title is only the execution's
+// kind.
 func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	l := newLocal(t)
 	title := func() string {
@@ -30,8 +31,8 @@ func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	}
 }
 
-// TestListHasTitleAndUsage checks that a list shows the title and the usage of each execution, from
-// its input and its newest checkpoint.
+// TestListHasTitleAndUsage checks that a list shows for each execution the title, which comes from
+// the input, and the usage, which comes from the newest checkpoint.
 func TestListHasTitleAndUsage(t *testing.T) {
 	h := facetest.Open(t)
 	h.Start("")

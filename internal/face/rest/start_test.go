@@ -109,7 +109,7 @@ func TestDefinitionsAreMergedMemberByMember(t *testing.T) {
 }
 
 // TestDefinitionsAreReplacedWhole checks that PUT replaces all members of a definition except its
-// slug. With If-Match, it succeeds only if the version is current.
+// slug. A PUT with If-Match succeeds only if the header names the current version.
 func TestDefinitionsAreReplacedWhole(t *testing.T) {
 	h := open(t)
 	const full = `{"name":"d","slug":"own-slug","description":"about","systemPrompt":"s",` + models + `,"tools":["bash"],"config":{"maxTurns":3},"metadata":{"a":1}}`

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// TestTasksShowTheirInstances checks that lists of tasks show the instances of tasks and steps.
+// TestTasksShowTheirInstances checks that lists of tasks and steps show the field instance, which
+// distinguishes equal tasks and equal steps.
 func TestTasksShowTheirInstances(t *testing.T) {
 	h := facetest.Open(t)
 	x := h.Start("")

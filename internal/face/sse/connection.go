@@ -25,8 +25,8 @@ type hijackedConn struct {
 // errLeft is the cause with which a stream ends when the reader has closed the connection.
 var errLeft = errors.New("the reader has left")
 
-// takeOver takes the connection of a request over from the HTTP server, if the request allows it.
-// The response has those headers that are set when takeOver is called.
+// takeOver takes the connection of a request over from the HTTP server, if it is a GET request over
+// HTTP/1.1. The response has those headers that are set when takeOver is called.
 func takeOver(w http.ResponseWriter, r *http.Request) (*hijackedConn, error) {
 	if r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Method != http.MethodGet {
 		return nil, http.ErrNotSupported

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// raw sends a GET request with the version proto of HTTP, and returns its connection.
+// raw sends a GET request with `proto` as the HTTP version, and returns the connection.
 func (h *testServer) raw(proto, path string) net.Conn {
 	h.T.Helper()
 	host := strings.TrimPrefix(h.URL, "http://")
@@ -32,7 +32,8 @@ func (h *testServer) raw(proto, path string) net.Conn {
 	return conn
 }
 
-// TestStreamEndsWithItsReader checks that a stream of an idle log ends when its reader disconnects.
+// TestStreamEndsWithItsReader checks that the stream of a log that does not grow ends when the
+// reader disconnects.
 func TestStreamEndsWithItsReader(t *testing.T) {
 	var streams sse.OpenStreams
 	h := open(t, func(c *face.Config) { c.Streams = &streams })

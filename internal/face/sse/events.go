@@ -74,8 +74,8 @@ func (e *eventWriter) begin() {
 	e.to.begin()
 }
 
-// item writes an item of a log as an event. If the item has no event, it writes a ping if one is
-// due.
+// item writes an item of a log as an event. For an item without an event, it writes a ping if a
+// ping is due.
 func (e *eventWriter) item(i eventlog.Item) error {
 	switch {
 	case i.Event != "":

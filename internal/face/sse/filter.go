@@ -47,8 +47,8 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	return err
 }
 
-// begin takes the seq of the first event that the log still has. Events before that one were pruned
-// and count as omitted.
+// begin prepares the filter for a log whose first remaining event has the seq `first`. The events
+// before it were pruned and count as omitted.
 func (f *filter) begin(first int64) {
 	f.spared = max(f.spared, first-1)
 	if f.given < first {
@@ -56,8 +56,8 @@ func (f *filter) begin(first int64) {
 	}
 }
 
-// reset forgets which events were omitted and kept, because the log starts over with the reset i.
-// Events before the first one that the log still has count as omitted.
+// reset forgets which events were omitted and kept, because the reader starts over after the reset
+// i. Events before the first one that the log still has count as omitted.
 func (f *filter) reset(i eventlog.Item) {
 	f.spared, f.given = 0, 0
 	f.begin(i.Reset.FirstAvailable)

@@ -91,7 +91,7 @@ func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 }
 
 // TestRenderedStreamKeepsEventsOfASupersededText checks an event that occurs inside a list of a
-// streamed text, and is delayed until the end of the list. It is sent even if the text is
+// streamed text, and is delayed until the end of the list. The event is sent even if the text is
 // superseded while the client is disconnected.
 func TestRenderedStreamKeepsEventsOfASupersededText(t *testing.T) {
 	longtest.Skip(t, "seconds")

@@ -15,9 +15,9 @@ import (
 const eventHTML perdure.EventType = "html"
 
 // htmlView converts the text in a log's items to HTML. It replaces the chunks of a text block by
-// rendered parts. Other events that occur inside a list, a table or a code block are delayed
-// until its end. The output depends only on the log, so a resumed stream equals an uninterrupted
-// one.
+// rendered parts. If an event that is not text occurs inside a list, a table or a code block,
+// htmlView delays the event until the end of that list, table or code block. The output depends
+// only on the log, so a resumed stream equals an uninterrupted one.
 type htmlView struct {
 	execution uuid.UUID
 	blocks    fold.Blocks // the open text blocks
@@ -31,8 +31,9 @@ type htmlView struct {
 	cursorTracker
 }
 
-// source contains the members of a chunk's record that say when, where and by which task the text
-// was written. All rendered parts of a block have the source of the block's first chunk.
+// source contains the members of a chunk's record that say when and by which task the text was
+// written, and to which message it belongs. All rendered parts of a block have the source of the
+// block's first chunk.
 type source struct {
 	CreatedAt perdure.Time `json:"createdAt"`
 	perdure.Place
@@ -140,8 +141,8 @@ func (v *htmlView) take(i eventlog.Item) error {
 	return nil
 }
 
-// text adds a chunk or a snapshot of a text block. If some of the text up to here is stored only on
-// the worker, text sends the chunk without rendering it.
+// text adds a chunk or a snapshot of a text block. If a part of the block's text up to the end of
+// the chunk is stored only on the worker, the chunk is sent unrendered.
 func (v *htmlView) text(i eventlog.Item) {
 	whole := i.Event == eventlog.Snapshot
 	if whole && i.Record.Chunk.Length > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // hardTexts are texts with which an earlier version failed: a stream that resumed inside such a
-// text gave the rendered parts other numbers.
+// text gave the rendered parts numbers that differ from those of an uninterrupted stream.
 var hardTexts = map[string]string{
 	"blank lines first":     "\n\nFirst.\n\nSecond.\n\nThird.",
 	"table after paragraph": "Look:\n| a | b |\n|---|---|\n| 1 | 2 |\n\nAfter.\n\nEnd.",

@@ -151,8 +151,8 @@ func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 }
 
 // TestRenderedStreamWhileTheRunIsLive checks that an unfinished line of a live run is rendered at
-// once. The event block.closed withdraws the rendered parts of a superseded attempt. The text of
-// the agent itself, which follows, is completely rendered when the run ends.
+// once. The event block.closed withdraws the rendered parts of a superseded attempt. The text that
+// the agent itself streams after that is completely rendered when the run ends.
 func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -182,8 +182,7 @@ func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	if closed.Fields["reason"] != "superseded" || len(p.final) != 0 {
 		t.Errorf("superseded: %s, final parts %v", closed.Data, p.final)
 	}
-	// Parts that are marked as final are withdrawn, too, if their block is superseded after its
-	// end.
+	// Even parts that are marked as final are withdrawn if their block is superseded after its end.
 	lease = r.Schedule("llm-request", "two")
 	r.Append(frame{Lease: &lease, Type: "token", Text: "said", Close: true})
 	for len(p.final) == 0 {

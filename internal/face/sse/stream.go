@@ -39,8 +39,8 @@ func (in *streamInput) from() (eventlog.From, string, error) {
 }
 
 // stream sends the log as server-sent events. The response ends cleanly only after the end of the
-// log was sent. In any other case stream resets the connection, because many clients take a clean
-// end for success; after a reset they resume from their cursor.
+// log was sent. In any other case the server resets the connection. Many clients take a clean end
+// for success, but resume from their cursor after a reset.
 //
 // If possible, stream takes over the connection, releases everything that belongs to the request,
 // and continues after the handler has returned. It calls the function leave at the end of the
@@ -70,7 +70,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	}
 }
 
-// streamAlone is stream after the connection was taken over from the HTTP server.
+// streamAlone sends the log over a connection that takeOver has taken from the HTTP server.
 func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution uuid.UUID, from eventlog.From, v view) {
 	ctx, over := s.Supervise(ctx)
 	defer over()

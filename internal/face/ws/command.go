@@ -105,7 +105,7 @@ type eventsLoaded struct {
 	HasMore  bool           `json:"has_more"`
 	Prepend  bool           `json:"prepend"`
 	Stale    bool           `json:"is_stale_client"`
-	// Reset is set if the client must drop its copy of the log. It says why.
+	// Reset is set if the client must drop its copy of the log. It contains the reason.
 	Reset *eventlog.ResetData `json:"reset,omitempty"`
 }
 
@@ -160,8 +160,8 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 	return nil
 }
 
-// loadAt sends a page of the records after a cursor. Inside an open block, the page begins at the
-// exact byte.
+// loadAt sends a page of the records after a cursor. If the cursor is inside an open block, the
+// page begins at the cursor's exact byte in the block.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
 	// A page may be empty if its text was pruned. Skip it, because the client needs an event to get
@@ -247,8 +247,8 @@ func promptID(data json.RawMessage) string {
 	return in.ID
 }
 
-// prompt sends a userMessage to the execution. The id of the prompt prevents that a repeated prompt
-// is stored twice.
+// prompt sends a userMessage to the execution. A prompt that the client repeats has the same id,
+// and is stored only once.
 func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
 	var in struct {
 		ID   string  `json:"prompt_id"`

@@ -7,8 +7,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// TestPagesGivenAreForgotten checks that sentPages drops a page that a newer page covers. It also
-// drops a page whose events cannot occur again after a position.
+// TestPagesGivenAreForgotten checks that sentPages drops a page that a newer page covers. The
+// method passed drops the pages whose events cannot occur again after the given log position.
 func TestPagesGivenAreForgotten(t *testing.T) {
 	var g sentPages
 	item := func(seq, pos int64) eventlog.Item {

@@ -33,7 +33,8 @@ const (
 type envelope struct {
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data,omitempty"`
-	// refused is the reason why the server refuses the client's message; nil if it accepts it.
+	// refused is the reason why the server refuses the client's message; nil if the server accepts
+	// the message.
 	refused error
 }
 

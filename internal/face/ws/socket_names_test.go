@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// raw returns the next message as received.
+// raw returns the type and the data of the server's next message, without decoding the data into a
+// Go type.
 func raw(c *wsClient) (kind string, data map[string]any) {
 	c.T.Helper()
 	_, raw, err := c.Conn.Read(c.Ctx)

@@ -219,7 +219,8 @@ func TestWebSocketCancel(t *testing.T) {
 	}
 }
 
-// TestWebSocketBadInput checks that invalid input gets an error, and the socket continues.
+// TestWebSocketBadInput checks that the server answers invalid input with an error, and that the
+// socket stays open.
 func TestWebSocketBadInput(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -74,5 +74,6 @@ func (s *Blocks) Close(r *perdure.Record) (*Block, Closed, error) {
 	return b, c, err
 }
 
-// Reset forgets all blocks. A reader calls it when the log starts over.
+// Reset forgets all blocks. A reader calls it after a reset, because it then receives the log from
+// the start.
 func (s *Blocks) Reset() { s.open = nil }

@@ -69,8 +69,8 @@ func FailureOf(r *perdure.Record) (Failure, error) {
 	return f, decode(r, &f)
 }
 
-// These are values of the JSON member "type" in the payload of a data event. Views of a log know
-// these types.
+// These are values of the JSON member "type" in the payload of a data event. A Tree and other views
+// of a log evaluate the data events of these types.
 const (
 	CallStart   = "tool_call_start"
 	CallEnd     = "tool_call_end"
@@ -104,7 +104,8 @@ type CallResult struct {
 }
 
 // PayloadOf returns the payload of a data event. It returns the zero Payload if the record is no
-// data event, or if only the application knows the payload.
+// data event, or if the payload does not decode as a Payload. Applications may write any JSON into
+// their data events.
 func PayloadOf(r *perdure.Record) Payload {
 	var f struct {
 		Data json.RawMessage `json:"data"`

@@ -170,8 +170,8 @@ func callOf(c *fold.Call) *callNode {
 }
 
 // TestRecordedLogsHaveTheirTrees checks the trees of each recorded log after some of its events.
-// The log's file .trees.json contains the trees by the number of events: the tree of the whole log
-// and at least one other.
+// The log's file .trees.json contains at least two trees, each with the number of events that it is
+// built from. One is the tree of the whole log.
 func TestRecordedLogsHaveTheirTrees(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	if err != nil || len(files) < 6 {

@@ -29,7 +29,7 @@ func (t *Tree) chunk(e Event) {
 }
 
 // open creates the part for a new block. It returns nil if the block belongs to a tool call that
-// the tree does not know.
+// the tree does not contain.
 func (t *Tree) open(r *perdure.Record) *Part {
 	p := t.newPart(r)
 	switch r.Type {

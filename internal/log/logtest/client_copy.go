@@ -159,8 +159,8 @@ func (p *clientCopy) grow(e Event, c eventData) {
 	}
 }
 
-// close closes a block. If the block was superseded, even after it had been closed, close drops its
-// text.
+// close applies an event block.closed, whose data is c. If the block was superseded, it drops the
+// block's text, even if the block was closed before.
 func (p *clientCopy) close(e Event, c eventData) {
 	if b := p.blocks[c.BlockSeq]; b != nil {
 		b.end = &e

@@ -18,8 +18,8 @@ import (
 )
 
 // script is the output of the model in the run that the projections read. It has thoughts, parallel
-// calls, and texts with lists, tables and code. One call loses its worker while another call fails.
-// A user message arrives in the middle.
+// tool calls, and texts with lists, tables and code. The tool stubborn loses its worker while the
+// tool broken fails. A user message arrives during the run.
 const script = `
 pace 1ms
 turn
@@ -57,8 +57,8 @@ Done:
 END
 `
 
-// runState records what has happened once in a run (a call that failed, a call whose worker was
-// stopped), so that it does not happen again when the agent or a task is repeated.
+// runState records what has happened once in a run (a model call that failed, a tool call whose
+// worker was stopped), so that it does not happen again when the agent or a task is repeated.
 type runState struct {
 	stumbled, held atomic.Bool
 	holds          chan struct{} // closed when the stubborn tool waits for its worker to stop
@@ -72,8 +72,8 @@ func newRunState() *runState {
 	return r
 }
 
-// interruptedProvider is a model provider that interrupts one call in the middle of a table of its
-// text.
+// interruptedProvider is a model provider that makes one model call fail in the middle of a table
+// in the streamed text.
 type interruptedProvider struct {
 	llm.Provider
 	run *runState

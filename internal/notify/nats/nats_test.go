@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// join connects a new Hints to NATS. It stands for another process.
+// join connects a new Hints to NATS. Each Hints stands for one process.
 func join(t testing.TB, url, cluster string) *Hints {
 	t.Helper()
 	h, err := Open(Options{URL: url, Cluster: cluster, Logger: slog.New(slog.DiscardHandler)})

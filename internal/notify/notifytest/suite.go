@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Open opens a Notifier for another process of the same deployment. It closes the Notifier at the
-// end of the test.
+// Open opens a Notifier that stands for one more process of the deployment. The Notifier is closed
+// at the end of the test.
 type Open func(t testing.TB) notify.Notifier
 
 // patience is the maximum time to wait for a hint.

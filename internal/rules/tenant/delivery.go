@@ -138,7 +138,8 @@ func delivering(d *perdure.Delivery) *store.Changes {
 	return &store.Changes{Deliveries: []*perdure.Delivery{d}, Answer: &rules.Decision{Value: &row, Hints: []rules.Hint{{Kind: rules.HintDeliveries}}}}
 }
 
-// ReturnDeliveries makes the deliveries due at once that a server was sending when it ended.
+// ReturnDeliveries handles deliveries that a server was sending when it ended: they become due at
+// once.
 func ReturnDeliveries() (*store.Changes, error) {
 	return &store.Changes{ReturnDeliveries: true, Answer: &rules.Decision{}}, nil
 }

@@ -53,8 +53,8 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// knownEndpoints returns the endpoints that a worker of these queues allows, followed by those that
-// were known before. At most MaxKnownEndpoints are returned.
+// knownEndpoints returns the endpoints that a worker allows, once for each of the worker's queues,
+// followed by the other endpoints in `before`. At most MaxKnownEndpoints are returned.
 func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
 	for _, queue := range queues {
 		for _, e := range allowed {

@@ -19,9 +19,9 @@ import (
 const MaxName = 200
 
 // Texts returns an error for the first text in a request that some store cannot hold. It visits all
-// fields by reflection, so that a new field is checked, too. It does not check contents, which are
-// bytes, nor texts of errors, which TaskError repairs. The error names the field of the text; the
-// name begins with `at`.
+// fields by reflection, so that a field that is added to a request later cannot be forgotten. It
+// does not check contents, which are bytes, nor texts of errors, which TaskError repairs. The error
+// names the field of the text; the name begins with `at`.
 func Texts(at string, request any) error {
 	where, bad := badText(reflect.ValueOf(request))
 	if bad == "" {

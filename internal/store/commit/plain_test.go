@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestAPlainQueueCommitsEachCommandByItself checks that a queue with Plain set runs each
-// command in a separate transaction, and that a faulty command is tried once. With and without
-// Plain, it also checks that a command does not run if an earlier command of the same execution
-// was missed.
+// TestAPlainQueueCommitsEachCommandByItself checks that a queue with Plain set runs each command in
+// a separate transaction, and that a faulty command is tried once. With and without Plain, it also
+// checks that a command does not run if an earlier command of the same execution was not run (see
+// Outcome.Missed).
 func TestAPlainQueueCommitsEachCommandByItself(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		q := NewQueue()
