@@ -24,8 +24,8 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		b.e.Logger = slog.New(slog.DiscardHandler)
 		var full atomic.Bool
 		b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {
-			// While the disk is full, only these two commands of the test write. A command that
-			// writes nothing succeeds even then.
+			// Of the commands that the test runs while the disk is full, only these two write, so
+			// only these two fail.
 			if full.Load() && (c.Name == "renew" || c.Name == "reap agents") {
 				return storetest.FailBefore
 			}

@@ -63,7 +63,7 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 }
 
 // join adds to the records of a LOCAL execution the contents that are still in memory. It reports
-// whether all missing contents were there.
+// whether memory had all of these contents.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true
 	for i := range records {

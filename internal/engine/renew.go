@@ -66,8 +66,8 @@ type beat struct {
 }
 
 // part runs the function `do` in the background as one part of the heartbeat, and calls the
-// function `unknown` if `do` fails. A quarter of a lease is the time limit for `do`, so that one
-// blocked part cannot delay the reply for too long.
+// function `unknown` if `do` fails. The time limit for `do` is a quarter of the lease duration, so
+// that one blocked part cannot delay the reply for too long.
 func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
 	b.group.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)
@@ -140,7 +140,7 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHea
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the parked goroutines of a worker. One query finds the executions
-// that others have changed since the worker's last commit, and only these are read.
+// that have changed since the worker's last commit to them, and only these are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.ParkedExecution, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))

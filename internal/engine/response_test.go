@@ -68,8 +68,8 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	}
 }
 
-// TestOnlyInputsBeginResponses checks that an entry with another response id, such as a copied
-// entry, does not change the execution's current response.
+// TestOnlyInputsBeginResponses checks that an entry whose response id is not the execution's
+// current one, such as a copied entry, does not begin a response.
 func TestOnlyInputsBeginResponses(t *testing.T) {
 	b, h, _, running := second(t)
 	h.commit(func(c *perdure.Commit) {

@@ -22,7 +22,7 @@ type Caller struct {
 	Name string
 	Key  perdure.Hash // hash of the key's secret; set for a session too
 	// proof is the key or session of the request. While a stream is open, the front checks at
-	// intervals that it is still valid.
+	// intervals that the key or session is still valid.
 	proof     proof
 	SessionID uuid.UUID // zero if the caller has no session
 	// Operator is set if the request has the token of the server's data directory. Org is then the org
