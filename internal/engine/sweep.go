@@ -68,7 +68,7 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
 // no such item. An item that is already due could not be handled in this round. nextOf ignores such
-// an item: the next regular round handles it. Only a timer is not ignored.
+// an item, unless it is a timer or ready work (Due.Ready): the next regular round handles it.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

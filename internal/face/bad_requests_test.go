@@ -185,7 +185,7 @@ func TestWebSocketBinaryFrame(t *testing.T) {
 }
 
 // TestWrongOrigin checks a server that is configured with a list of hosts. It refuses requests and
-// WebSockets of web pages whose origin is not in the list, and the execution stays unchanged.
+// WebSockets of web pages whose origin is not the server's own, and the execution stays unchanged.
 func TestWrongOrigin(t *testing.T) {
 	dev := open(t, func(c *face.Config) { c.Hosts = []string{"127.0.0.1", "localhost"} })
 	x := dev.Start("")

@@ -5,8 +5,8 @@
 //
 // Another package gets a [Front] and registers its routes with [Front.Handle], or operations with
 // package operation, which calls Handle. A route can be registered in no other way, so every route
-// is guarded. All routes need a key, except those in the list public. A package whose errors have
-// another JSON shape is mounted as a [Tree].
+// is guarded. All routes need a key, except those in the variable `public`. A package whose errors
+// have another JSON shape is mounted as a [Tree].
 //
 // A package that serves a stream calls [Front.Admit] and [Front.Supervise].
 package front

@@ -38,7 +38,7 @@ func (a Access) admits(role perdure.KeyRole) bool {
 	return false
 }
 
-// The paths below are those for which a request needs a key even if it matches no route.
+// A request below OrgsPath or StreamsPath needs a key even if it matches no route.
 const (
 	// OrgsPath is the path of the list of orgs; the paths of each org are below it.
 	OrgsPath = "/api/orgs"
