@@ -212,8 +212,8 @@ func (f *fold) grow(c logfold.Change) {
 	case c.Kind == logfold.PartClosed:
 		f.close(g, g.text.String())
 	case c.Kind == logfold.PartWithdrawn && !g.closed:
-		// An item whose part was closed before is withdrawn in the method `own`, when the log says
-		// that the task is retried.
+		// An item whose part was closed before the retry is withdrawn in the method `own`, when the
+		// log says that the task is retried.
 		f.withdraw(func(other *growing) bool { return other == g })
 	}
 }

@@ -300,7 +300,7 @@ func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypte
 }
 
 // stops maps the stop reasons of a model call to the status of the response, and to the reason why
-// it is incomplete.
+// the response is incomplete.
 var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
 	// The model's message has filled the context window. OpenAI's API has no better reason for

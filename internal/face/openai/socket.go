@@ -178,7 +178,8 @@ func (k *socket) ping(ctx context.Context) error {
 }
 
 // close closes the socket with a code that tells the client whether to reconnect. Codes 1001 and
-// 1011 mean that it should reconnect. Code 1008 means that the client must change something first.
+// 1011 mean that the client should reconnect. Code 1008 means that the client must change something
+// first.
 func (k *socket) close(ctx context.Context, err error) {
 	code, reason := websocket.StatusCode(0), ""
 	switch {
