@@ -121,8 +121,8 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	})
 }
 
-// TestAGrantAnswersOpenQuestions checks that a new grant also answers the open questions of the run
-// that it covers. The run continues with the answers to all of them.
+// TestAGrantAnswersOpenQuestions checks that a new grant also answers those open questions of the
+// run that the grant covers. The run continues with the answers to all these questions.
 func TestAGrantAnswersOpenQuestions(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
