@@ -97,7 +97,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 }
 
 // TestServerIsQuietAfterAnOutage checks that a server ends no lease during the first 0.9 lease
-// durations after its start or after a stall of its loop. Later it ends leases that were not
+// durations after its start or after a stall of its sweep loop. Later it ends leases that were not
 // renewed.
 func TestServerIsQuietAfterAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -67,8 +67,9 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 }
 
 // TestQuestionsExpireAfterAnOutage checks that a question that was asked before the start of a
-// server stays open for rules.ExpiryGrace, so that people can still answer it. A question that was
-// asked after the start expires at its own time, even if it was asked before the first sweep.
+// server stays open until rules.ExpiryGrace after the start, so that people can still answer it. A
+// question that was asked after the start expires at its own time, even if it was asked before the
+// first sweep.
 func TestQuestionsExpireAfterAnOutage(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, before := range map[string]bool{"asked before the server was opened": true, "asked before the sweeps begin": false} {

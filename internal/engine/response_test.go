@@ -251,8 +251,8 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 }
 
 // TestClosingResultsNameTheirTools checks that the result that the server appends for a tool call
-// without a result names the tool. It covers a call in the same commit, in an earlier one, and in a
-// blob.
+// without a result names the tool. The cases are a call in the same commit, in an earlier commit,
+// and in a blob.
 func TestClosingResultsNameTheirTools(t *testing.T) {
 	large := strings.Repeat("x", perdure.InlineLimit+1)
 	for name, c := range map[string]struct {

@@ -30,7 +30,7 @@ type round struct {
 	// that expires during the round is not ended in this round: the server may have been stopped in
 	// between, so that the worker could not renew the lease.
 	reap bool
-	// asked is a time. Questions that were asked earlier do not expire in this round. If it is
+	// asked is a time. Questions that were asked earlier do not expire in this round. If asked is
 	// zero, all questions may expire.
 	asked perdure.Time
 }
