@@ -152,9 +152,9 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	})
 }
 
-// TestTextsThatCannotBeKeptAreRefused checks on every store that texts other than contents are
-// refused with invalid_argument if they have a zero byte or invalid UTF-8, before the store gets
-// them.
+// TestTextsThatCannotBeKeptAreRefused checks on every store that a name, an id or another text that
+// the store keeps as text is refused with invalid_argument if it has a zero byte or invalid UTF-8.
+// The request is refused before the store gets it.
 func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})

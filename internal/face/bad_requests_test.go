@@ -21,10 +21,11 @@ type streamsConfig = face.Config
 func writeSoon(c *face.Config) { c.WriteTimeout = 2 * time.Second }
 func pingSoon(c *face.Config)  { c.PingEvery = 50 * time.Millisecond }
 
-// aftermath checks how the server answers a cursor. For a text that is not a cursor, the status
-// must be 400, with the name of the field. For any other cursor, the stream must be one of three:
-// status 204 if the cursor is at the end, a reset followed by the whole log, or the last events of
-// the log. The page of events must contain a reset exactly if the stream does.
+// aftermath sends a text as the cursor of an event stream and of a page of events, and checks the
+// responses. For a text that is not a cursor, the status must be 400, with the name of the field.
+// For a cursor, the stream must be one of three: status 204 if the cursor is at the end, a reset
+// followed by the whole log, or the last events of the log. The page of events must contain a reset
+// exactly if the stream does.
 func (h *testServer) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
 	h.T.Helper()
 	path := h.Path(id, "/stream/consolidated")

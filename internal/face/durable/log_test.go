@@ -23,7 +23,8 @@ func durableItems(t *testing.T, raw []byte) []wsEvent {
 func lineOf(e wsEvent) string { return fmt.Sprintf("%s %s %s\n", e.Cursor, e.Event, e.Data) }
 
 // TestDurableStreamIsTheLog checks that the log of a completed run, read as a durable stream,
-// equals its event stream without the end event. Each offset returns the records after it.
+// equals its event stream without the end event. A read from any offset returns the records after
+// this offset.
 func TestDurableStreamIsTheLog(t *testing.T) {
 	h := open(t)
 	r := play(h)

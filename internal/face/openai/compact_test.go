@@ -150,8 +150,8 @@ func TestACompactionStandsForWhatPrecedesIt(t *testing.T) {
 }
 
 // TestACompactionOfAResponse checks that a conversation that Perdure stores can be compacted by the
-// id of its last response, with or without more input. The response is unchanged, so create
-// requests can still continue from it.
+// id of its last response, with or without further input items. The response is unchanged, so
+// create requests can still continue from it.
 func TestACompactionOfAResponse(t *testing.T) {
 	s := newStage(t, summarises("It began with a.", says("one")), summarises("It began with a.", says("two")))
 	o := s.create(`"input":"a"`).object()

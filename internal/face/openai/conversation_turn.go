@@ -154,8 +154,8 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 }
 
 // turnInput returns the messages of the next response's input: the pending items, followed by those
-// items of the request that do not repeat earlier ones. It leaves out pending results of calls that
-// are no longer open.
+// items of the request that do not repeat earlier items. It leaves out pending results of calls
+// that are no longer open.
 func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
 	var items []resolvedItem
 	answerable := slices.Clone(head.open)

@@ -108,7 +108,7 @@ type references struct {
 	responses map[string]*found
 
 	// wanted are the ids of the items to which the input refers. Each response is read once. Of the
-	// items of its input, only these are kept in memory.
+	// items of the response's input, only the wanted ones are kept in memory.
 	wanted map[string]bool
 	inputs map[string]map[string]resolvedItem
 
