@@ -34,7 +34,7 @@ type Contents struct {
 	logs  map[uuid.UUID]*liveLog
 }
 
-// liveLog is the content of one execution that is in memory.
+// liveLog is the part of one execution's content that is in memory.
 type liveLog struct {
 	bytes int
 	order []*list.Element
@@ -117,7 +117,7 @@ func (l *Contents) forget(e *list.Element) {
 	l.drop(h.execution, log)
 }
 
-// drop deletes the log of an execution if it is empty and no write is in progress.
+// drop deletes the liveLog of an execution if it is empty and no write is in progress.
 func (l *Contents) drop(execution uuid.UUID, log *liveLog) {
 	if len(log.order) == 0 && len(log.busy) == 0 {
 		delete(l.logs, execution)

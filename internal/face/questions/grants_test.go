@@ -25,7 +25,7 @@ func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*p
 }
 
 // startOf starts a run and claims it. The parameter `definition` is the id of the run's definition.
-// If it is uuid.Nil, startOf creates a definition and sets the id.
+// If the id is uuid.Nil, startOf creates a definition and stores its id there.
 func (h *testServer) startOf(definition *uuid.UUID) asker {
 	h.T.Helper()
 	if *definition == uuid.Nil {
