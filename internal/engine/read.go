@@ -42,7 +42,7 @@ func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFil
 	return page, err
 }
 
-// filterTexts are the texts in an execution filter that a client chooses, with their JSON names.
+// filterTexts are those texts of an execution filter that a client chooses, with their JSON names.
 type filterTexts struct {
 	Kind     string            `json:"kind"`
 	Query    string            `json:"q"`

@@ -96,7 +96,8 @@ func (b *beat) outcome(ctx context.Context) error {
 	return b.err
 }
 
-// keepAll sets all states to ParkedKeep. It is used if the executions cannot be read.
+// keepAll sets all states to ParkedKeep, the state for executions that are unchanged or cannot be
+// read.
 func keepAll(states []perdure.ParkedState) {
 	for i := range states {
 		states[i] = perdure.ParkedKeep

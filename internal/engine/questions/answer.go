@@ -18,7 +18,7 @@ type AnswerRequest struct {
 	// AnswerID identifies the answer; if it is "", the server creates an id.
 	AnswerID string
 	Verdict  perdure.Verdict
-	// Value is set for VerdictAnswer.
+	// Value is the JSON value of the answer. It is set only for VerdictAnswer.
 	Value  json.RawMessage
 	Reason string
 	// Details, if set, replace the details of the question: the voter approves the changed ones.

@@ -125,7 +125,7 @@ func (f *fold) itemDone(g *growing) {
 	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
 }
 
-// show adds an item to the output whose text is still empty. The item is a message or reasoning.
+// show adds an item with an empty text to the output. The item is a message or reasoning.
 func (f *fold) show(kind, message string) *growing {
 	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
 	f.part(g, textNames[kind].partAdded, "")
