@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keeper is a worker that has a claim of a LOCAL execution. It stores the contents and sends
-// references.
+// keeper is a worker that has a claim of a LOCAL execution. It stores the contents of the
+// execution, and sends the server references to them.
 type keeper struct {
 	*holder
 	*shelf

@@ -105,8 +105,9 @@ func later(t *testing.T, r reply) string {
 	return strconv.FormatInt(c+1_000_000*10_000_000, 10)
 }
 
-// TestDurableLongPoll checks that a waiting long poll returns a new record with a newer cursor. At
-// the end of the log of an ended execution, the response is 204 with Stream-Closed.
+// TestDurableLongPoll checks that a waiting long poll returns a new record, with a Stream-Cursor
+// that is newer than that of the request. At the end of the log of an ended execution, the response
+// is 204 with Stream-Closed.
 func TestDurableLongPoll(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
