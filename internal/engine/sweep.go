@@ -50,7 +50,7 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 		err,
 		e.Store.Tidy(ctx),
 		// endLostLeases ends leases even directly after an outage of the store: the workers that
-		// held them were connected to this server after the outage.
+		// held them were connected to this server after the outage, and then lost the connection.
 		e.endLostLeases(ctx, r.now),
 	}
 	e.keepers.Sweep(r.now.Add(-e.Lease))

@@ -141,8 +141,7 @@ func (s *Questions) Answerable(ctx context.Context, org string, questions []*per
 
 // allAskers returns the askers of an execution: the API keys that have started it or sent a signal
 // to it. It is for questions with NotAsker that an older server has stored without their askers. If
-// the execution has been pruned in the meantime, the result has only the token of the data
-// directory.
+// the execution has been pruned, the result has only the token of the data directory.
 func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {
