@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keeper is a worker that has a claim of a LOCAL execution. It stores the contents and sends
-// references.
+// keeper is a worker that has a claim of a LOCAL execution. It stores the contents of the
+// execution, and sends the server references to them.
 type keeper struct {
 	*holder
 	*shelf
@@ -129,8 +129,8 @@ func (k *keeper) taskClaimed() perdure.TaskClaim {
 	return claims[0]
 }
 
-// serve connects the worker, so that the server can read its contents. The connection ends with the
-// test, or when disconnect is called.
+// serve connects the worker, so that the server can read the contents that the worker stores. The
+// connection ends with the test, or when disconnect is called.
 func (k *keeper) serve() (disconnect func()) {
 	k.Helper()
 	ctx, cancel := context.WithCancel(k.Context())

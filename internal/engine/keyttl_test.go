@@ -24,8 +24,9 @@ func (h *holder) alive(d time.Duration) {
 
 // TestKeyStandsForItsTaskForATime checks how long a task key with a TTL identifies its task. The
 // key is free again at the first checkpoint that is made more than the TTL after the end of the
-// task. A task that is then scheduled with the key is a new task: it has the same id, but all its
-// tries are left. An attempt of the old task cannot finish the new task.
+// task. A task that is then scheduled with the key is a new task: it has the same id, but the tries
+// of the old task do not count against the MaxAttempts of the new task. An attempt of the old task
+// cannot finish the new task.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -97,7 +97,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 }
 
 // TestServerIsQuietAfterAnOutage checks that a server ends no lease during the first 0.9 lease
-// durations after its start or after a stall of its loop. Later it ends leases that were not
+// durations after its start or after a stall of its sweep loop. Later it ends leases that were not
 // renewed.
 func TestServerIsQuietAfterAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func (l *looks) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 }
 
 // TestLeasesAreLookedAtWhenTheFirstIsOver checks that sweeps read the leases at most 20 times in
-// four lease durations while they are renewed. A lease that ends is found within two sweeps.
+// four lease durations while they are renewed. A lease that has expired is found within two sweeps.
 func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

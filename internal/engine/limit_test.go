@@ -14,7 +14,8 @@ func under(key string, limit int) func(*perdure.TaskOptions) {
 	return func(o *perdure.TaskOptions) { o.ConcurrencyKey, o.ConcurrencyLimit = key, limit }
 }
 
-// eagerly commits tasks, and offers to run them at once. It returns the claims in the reply.
+// eagerly makes a commit that schedules the tasks and offers to run them at once. It returns the
+// claims in the reply.
 func (h *holder) eagerly(tasks ...perdure.NewTask) []perdure.TaskClaim {
 	h.Helper()
 	return h.commit(func(c *perdure.Commit) {

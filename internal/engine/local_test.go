@@ -40,8 +40,8 @@ func TestLocalStaysWithItsHome(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestLocalIsWokenForItsHome checks which worker gets the claim of a LOCAL execution in the reply
-// to the end of a task that the execution waits for: only its home worker.
+// TestLocalIsWokenForItsHome checks the reply to the end of a task that a LOCAL execution waits
+// for. Only a reply to the execution's home worker contains a claim of the execution.
 func TestLocalIsWokenForItsHome(t *testing.T) {
 	for _, home := range []bool{true, false} {
 		k := newKeeper(t)
@@ -353,8 +353,9 @@ func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k.agentFrames("text")
 }
 
-// TestLocalBlockOutlivesTheServer checks that a block can grow after a restart of the server, which
-// has lost the text before the restart. The hash at the end is that of the whole text.
+// TestLocalBlockOutlivesTheServer checks that a block can grow after a restart of the server. The
+// new server does not have the text from before the restart, but the hash at the end is that of the
+// whole text.
 func TestLocalBlockOutlivesTheServer(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames("before ")

@@ -9,8 +9,8 @@ import (
 )
 
 // TestADisabledOrgIsNotClaimed checks that an execution of a disabled org stays PENDING when a
-// signal wakes it: the signal does not hand it over to a waiting poll, and the poll does not claim
-// it. When the org is enabled again, the poll claims it.
+// signal wakes it: the signal does not hand the execution over to a waiting poll, and the poll does
+// not claim the execution. When the org is enabled again, the poll claims the execution.
 func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

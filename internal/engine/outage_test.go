@@ -24,8 +24,8 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		b.e.Logger = slog.New(slog.DiscardHandler)
 		var full atomic.Bool
 		b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {
-			// While the disk is full, only these two commands of the test write. A command that
-			// writes nothing succeeds even then.
+			// Of the commands that the test runs while the disk is full, only these two write, so
+			// only these two fail.
 			if full.Load() && (c.Name == "renew" || c.Name == "reap agents") {
 				return storetest.FailBefore
 			}
@@ -67,8 +67,9 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 }
 
 // TestQuestionsExpireAfterAnOutage checks that a question that was asked before the start of a
-// server stays open for rules.ExpiryGrace, so that people can still answer it. A question that was
-// asked after the start expires at its own time, even if it was asked before the first sweep.
+// server stays open until rules.ExpiryGrace after the start, so that people can still answer it. A
+// question that was asked after the start expires at its own time, even if it was asked before the
+// first sweep.
 func TestQuestionsExpireAfterAnOutage(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, before := range map[string]bool{"asked before the server was opened": true, "asked before the sweeps begin": false} {

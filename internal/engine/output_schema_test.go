@@ -56,8 +56,8 @@ func TestOutputsFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestResultsFitARegisteredSchema checks that the server refuses the result of a task that fits no
-// output schema of the task's kind.
+// TestResultsFitARegisteredSchema checks that the server refuses a task result that fits no output
+// schema of the task's kind.
 func TestResultsFitARegisteredSchema(t *testing.T) {
 	for _, byRef := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by reference %t", byRef), func(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// promoteStep is the maximum number of contents that one command lists for Promote to copy
-	// next. stageBytes is the approximate number of content bytes that one command stores.
+	// promoteStep is the maximum number of missing contents that the store lists at once; Promote
+	// copies them before it asks for more. stageBytes is the approximate number of content bytes
+	// that one command stores.
 	promoteStep = 256
 	stageBytes  = 1 << 20
 )

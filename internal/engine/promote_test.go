@@ -260,7 +260,7 @@ func TestContentByHash(t *testing.T) {
 }
 
 // TestAwayIsTold checks Away of a PENDING LOCAL execution. If the execution's worker is not
-// connected, Away names that worker. It also has the time of the worker's last contact, if this
+// connected, Away names that worker. Away also has the time of the worker's last contact, if this
 // server knows that time.
 func TestAwayIsTold(t *testing.T) {
 	k := newKeeper(t)

@@ -94,8 +94,8 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 
 // TestADefinitionsPolicyIsCopied checks that an execution keeps the retention policy that its
 // definition had at the start, even after the definition was changed and deleted. A period in the
-// definition's policy overrides that of the org's policy. Periods that only the org sets apply as
-// well.
+// definition's policy overrides that of the org's policy. A period that only the org's policy sets
+// also applies to the execution.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
 	d, err := b.e.Definitions.Create(b.Context(), org, perdure.Definition{

@@ -229,9 +229,9 @@ func TestTheGateOfALocalExecution(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatMisstatesAQuestion checks a question of a LOCAL execution with other hashes than
-// its content has. The question can be denied but not approved. If the worker changes a content
-// after it has asked, the content is not shown.
+// TestAWorkerThatMisstatesAQuestion checks a question of a LOCAL execution whose hashes do not
+// match its content. The question can be denied but not approved. If the worker changes the content
+// of a question after it was asked, the server does not show the content.
 func TestAWorkerThatMisstatesAQuestion(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

@@ -42,7 +42,7 @@ func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFil
 	return page, err
 }
 
-// filterTexts are the texts in an execution filter that a client chooses, with their JSON names.
+// filterTexts are those texts of an execution filter that a client chooses, with their JSON names.
 type filterTexts struct {
 	Kind     string            `json:"kind"`
 	Query    string            `json:"q"`
@@ -63,7 +63,7 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 }
 
 // join adds to the records of a LOCAL execution the contents that are still in memory. It reports
-// whether all missing contents were there.
+// whether memory had all of these contents.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true
 	for i := range records {

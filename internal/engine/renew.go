@@ -12,7 +12,7 @@ import (
 )
 
 // heartbeat renews all leases of a worker. Each renewal is a separate command, so that one refused
-// or failed renewal does not delay the others; the committer puts them into one transaction. The
+// or failed renewal does not affect the others; the committer puts them into one transaction. The
 // reply to a renewal that failed is Unknown. heartbeat returns an error only if all renewals
 // failed, or if some failed and ctx has ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
@@ -66,8 +66,8 @@ type beat struct {
 }
 
 // part runs the function `do` in the background as one part of the heartbeat, and calls the
-// function `unknown` if `do` fails. A quarter of a lease is the time limit for `do`, so that one
-// blocked part cannot delay the reply for too long.
+// function `unknown` if `do` fails. The time limit for `do` is a quarter of the lease duration, so
+// that one blocked part cannot delay the reply for too long.
 func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
 	b.group.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)
@@ -96,7 +96,8 @@ func (b *beat) outcome(ctx context.Context) error {
 	return b.err
 }
 
-// keepAll sets all states to ParkedKeep. It is used if the executions cannot be read.
+// keepAll sets all states to ParkedKeep, the state for executions that are unchanged or cannot be
+// read.
 func keepAll(states []perdure.ParkedState) {
 	for i := range states {
 		states[i] = perdure.ParkedKeep
@@ -140,7 +141,7 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHea
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the parked goroutines of a worker. One query finds the executions
-// that others have changed since the worker's last commit, and only these are read.
+// that have changed since the worker's last commit to them, and only these are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.ParkedExecution, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))

@@ -91,8 +91,8 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 }
 
 // TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks a heartbeat that reports a parked
-// goroutine while the server cannot read its execution. The reply tells the worker to keep the
-// goroutine (ParkedKeep), and the worker's leases are renewed.
+// goroutine while the server cannot read the goroutine's execution. The reply tells the worker to
+// keep the goroutine (ParkedKeep), and the worker's leases are renewed.
 func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	b := newBench(t)
 	one, parked := b.started(), b.started()

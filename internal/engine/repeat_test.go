@@ -9,8 +9,8 @@ import (
 )
 
 // TestRepeatedCommitBringsNoClaimThatIsLost checks that the reply to a repeated commit does not
-// contain the claim of an attempt that was lost in the meantime. With this claim, the worker would
-// run the tool, although the model has been told that the call was interrupted.
+// contain the claim of an attempt that was lost between the commit and its repeat. With this claim,
+// the worker would run the tool, although the model has been told that the call was interrupted.
 func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -67,8 +67,8 @@ func TestCommitsReturnTheNumberOfRecords(t *testing.T) {
 }
 
 // TestRepeatedFinishTellsWhatIsLeftOfTheLease checks a task whose end wakes its execution and
-// claims it for the worker. If the worker repeats the end, the reply contains the same claim, with
-// the time that is left of the lease.
+// claims the execution for the worker that finished the task. If the worker repeats the end, the
+// reply contains the same claim, with the time that is left of the lease.
 func TestRepeatedFinishTellsWhatIsLeftOfTheLease(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

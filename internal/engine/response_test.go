@@ -68,8 +68,8 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	}
 }
 
-// TestOnlyInputsBeginResponses checks that an entry with another response id, such as a copied
-// entry, does not change the execution's current response.
+// TestOnlyInputsBeginResponses checks that an entry whose response id is not the execution's
+// current one, such as a copied entry, does not begin a response.
 func TestOnlyInputsBeginResponses(t *testing.T) {
 	b, h, _, running := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -251,8 +251,8 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 }
 
 // TestClosingResultsNameTheirTools checks that the result that the server appends for a tool call
-// without a result names the tool. It covers a call in the same commit, in an earlier one, and in a
-// blob.
+// without a result names the tool. The cases are a call in the same commit, in an earlier commit,
+// and in a blob.
 func TestClosingResultsNameTheirTools(t *testing.T) {
 	large := strings.Repeat("x", perdure.InlineLimit+1)
 	for name, c := range map[string]struct {

@@ -66,8 +66,9 @@ func TestSignalValuesFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestKindsWithoutSignalsAcceptAll checks that no signal is reported as unexpected if its kind
-// registers no signals. The signals that the server defines are expected by every kind.
+// TestKindsWithoutSignalsAcceptAll checks that no signal is reported as unexpected if the
+// execution's kind registers no signals. The signals that the server defines are expected by every
+// kind.
 func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -97,8 +98,8 @@ func TestSignalsOfTheBuiltInAgent(t *testing.T) {
 	}
 }
 
-// TestARepeatedSignalIsNotComparedAgain checks that a repeat returns the stored signal, although
-// the value no longer fits a registered schema.
+// TestARepeatedSignalIsNotComparedAgain checks that a repeated request returns the stored signal,
+// although the value no longer fits a registered schema.
 func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

@@ -47,7 +47,7 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 
 // TestSignalSurvivesACrash checks that a signal is pending until a commit takes it. Each new claim
 // contains two lists: the signals that were taken but not yet consumed by a checkpoint, in the
-// order of the takes, and the pending signals.
+// order in which they were taken, and the pending signals.
 func TestSignalSurvivesACrash(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -109,8 +109,9 @@ func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestTimerIsPunctual checks that a timer wakes an execution within 100 ms after its due time on an
-// idle server. One execution suspends before the server's loop (Run) begins, and one afterwards.
+// TestTimerIsPunctual checks that a timer wakes an execution within 100 ms after its due time, on a
+// server without other work. One execution suspends before the server's loop (Run) begins, and one
+// afterwards.
 func TestTimerIsPunctual(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &bench{T: t, worker: uuid.New()}

@@ -248,8 +248,9 @@ func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	}
 }
 
-// TestLostAttemptKeepsItsOutputAlone checks a task that ends because its worker was lost. The
-// task's thinking is superseded, but its terminal output is kept.
+// TestLostAttemptKeepsItsOutputAlone checks a task that ends because its worker was lost. The block
+// of the task's thinking is superseded (marked as no longer valid), but the block of the task's
+// terminal output is kept.
 func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
 	output := s.whole(1, perdure.EventTerminal, "out")
@@ -259,7 +260,8 @@ func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	s.wantClosed("2 bytes done", "3 bytes done", "2 bytes superseded")
 }
 
-// TestBlockOfAnEntryIsNotSuperseded checks that a block to which an entry refers is not superseded.
+// TestBlockOfAnEntryIsNotSuperseded checks that a block to which an entry refers is not superseded
+// (marked as no longer valid).
 func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
 	for name, end := range again {
 		if name == "lost" {

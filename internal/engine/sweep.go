@@ -27,10 +27,10 @@ type round struct {
 	since  perdure.Time // only a NotBefore after this time becomes due (store.DueQuery.Since)
 	leases bool         // check leases
 	// reap reports whether the round ends the leases that expired before the time `now`. A lease
-	// that expires during the round is never ended in it, because the server may have been stopped
-	// meanwhile.
+	// that expires during the round is not ended in this round: the server may have been stopped in
+	// between, so that the worker could not renew the lease.
 	reap bool
-	// asked is a time. Questions that were asked earlier do not expire in this round. If it is
+	// asked is a time. Questions that were asked earlier do not expire in this round. If asked is
 	// zero, all questions may expire.
 	asked perdure.Time
 }
@@ -50,7 +50,7 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 		err,
 		e.Store.Tidy(ctx),
 		// endLostLeases ends leases even directly after an outage of the store: the workers that
-		// held them were connected to this server after the outage.
+		// held them were connected to this server after the outage, and then lost the connection.
 		e.endLostLeases(ctx, r.now),
 	}
 	e.keepers.Sweep(r.now.Add(-e.Lease))
@@ -67,8 +67,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
-// no such item. An item that is due already could not be handled in this round. nextOf ignores it,
-// unless it is a timer, because the next round handles it at its regular time.
+// no such item. An item that is already due could not be handled in this round. nextOf ignores such
+// an item, unless it is a timer or ready work (Due.Ready): the next regular round handles it.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

@@ -17,7 +17,7 @@ const (
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
-	// outage is the delay of a round of sweeps after which the server treats the pause as an
+	// outage is the delay of a round of sweeps after which the server treats the delay as an
 	// outage, in which people could not answer questions.
 	outage = time.Minute
 )

@@ -152,9 +152,9 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	})
 }
 
-// TestTextsThatCannotBeKeptAreRefused checks on every store that texts other than contents are
-// refused with invalid_argument if they have a zero byte or invalid UTF-8, before the store gets
-// them.
+// TestTextsThatCannotBeKeptAreRefused checks on every store that a name, an id or another text that
+// the store keeps as text is refused with invalid_argument if it has a zero byte or invalid UTF-8.
+// The request is refused before the store gets it.
 func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})
@@ -251,7 +251,8 @@ func (p *place) tryList(f store.ExecutionFilter) error {
 
 // everyText checks that a zero byte is refused in each text of a request. For each text, it calls
 // the function `ask` with a request that has a zero byte only in this text. In the texts of errors
-// and of blocks, zero bytes are accepted. The parameter `want` is the number of the other texts.
+// and of blocks, zero bytes are accepted. The parameter `want` is the number of texts in which a
+// zero byte must be refused.
 func (p *place) everyText(what string, want int, request any, ask func(any) error) {
 	p.Helper()
 	t := reflect.TypeOf(request).Elem()

@@ -67,9 +67,9 @@ func TestMetTimerIsTold(t *testing.T) {
 	}
 }
 
-// TestOutcomesAreKeptUntilTheCheckpoint checks that the outcome of a wait that an agent has
-// recorded is stored until the next checkpoint. A second outcome does not replace it. The due times
-// of the wait's timers are deleted.
+// TestOutcomesAreKeptUntilTheCheckpoint checks that the outcome of a wait, once an agent has
+// recorded it, is stored until the next checkpoint. A second outcome of the same wait does not
+// replace the first one. The due times of the wait's timers are deleted.
 func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

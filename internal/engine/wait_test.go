@@ -77,7 +77,7 @@ func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 }
 
 // TestAnyWaitWithAFailedTaskDoesNotSpin checks a wait that is met when any of two tasks succeeds.
-// The failure of one task does not meet it, whether before or after the suspend. The success of the
+// The failure of one task, before or after the suspend, does not meet the wait. The success of the
 // other task does.
 func TestAnyWaitWithAFailedTaskDoesNotSpin(t *testing.T) {
 	b := newBench(t)

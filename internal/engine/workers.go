@@ -51,7 +51,8 @@ func (e *Engine) recordWorkers(ctx context.Context) error {
 }
 
 // Workers lists workers of the org, by id, that were seen within perdure.WorkerKept. The result
-// `next` is the parameter `after` of the call for the next page. It is uuid.Nil if there is none.
+// `next` is the parameter `after` of the call for the next page. It is uuid.Nil if there is no next
+// page.
 func (e *Engine) Workers(ctx context.Context, org string, after uuid.UUID, limit int) (all []*perdure.WorkerInfo, next uuid.UUID, err error) {
 	now := e.Store.Now()
 	all, err = e.Store.Workers(ctx, org, now.Add(-perdure.WorkerKept), after, limit+1)
@@ -69,7 +70,7 @@ func (e *Engine) Workers(ctx context.Context, org string, after uuid.UUID, limit
 }
 
 // Queues lists queues of the org, by name. The result `next` is the parameter `after` of the call
-// for the next page. It is "" if there is none.
+// for the next page. It is "" if there is no next page.
 func (e *Engine) Queues(ctx context.Context, org, after string, limit int) (all []*perdure.QueueInfo, next string, err error) {
 	all, err = e.Store.Queues(ctx, org, e.Store.Now().Add(-perdure.WorkerPresence), after, limit+1)
 	if err == nil && len(all) > limit {

@@ -10,8 +10,8 @@ import (
 )
 
 // write is one kind of write of a worker. The result `refused` reports whether the reply says that
-// the lease has ended. The reply to a release never says that, so there it reports whether nothing
-// changed.
+// the lease has ended. The reply to a release never says that; for a release, `refused` reports
+// whether nothing changed.
 type write func(ctx context.Context, d perdure.Dispatch) (refused bool, err error)
 
 func lostError(err error) (bool, error) {

@@ -49,7 +49,7 @@ func Open(setup func(w *worker.Worker)) *Deployment {
 	return h
 }
 
-// AddWorker starts a further worker. The function `setup` registers its agents and tasks.
+// AddWorker starts a further worker. The function `setup` registers the worker's agents and tasks.
 func (h *Deployment) AddWorker(c worker.Config, setup func(w *worker.Worker)) *worker.Worker {
 	c.Dispatch, c.Logger = h.Server.Dispatch(perdure.DefaultOrg), slog.New(slog.DiscardHandler)
 	w := worker.New(c)
@@ -80,7 +80,7 @@ func (h *Deployment) StartWith(r client.StartRequest) uuid.UUID {
 	return must(h.Client.Start(context.Background(), r)).ID
 }
 
-// Wait waits for the end of an execution, and returns it.
+// Wait waits for the end of an execution, and returns the ended execution.
 func (h *Deployment) Wait(id uuid.UUID) *perdure.Execution {
 	for _, err := range h.Client.Follow(context.Background(), id, "") {
 		check(err)
@@ -88,7 +88,7 @@ func (h *Deployment) Wait(id uuid.UUID) *perdure.Execution {
 	return must(h.Client.Get(context.Background(), id))
 }
 
-// Close stops everything and removes the folder.
+// Close stops the server, the workers and the client, and removes the temporary folder.
 func (h *Deployment) Close() {
 	h.Client.Close()
 	for i := len(h.stop) - 1; i >= 0; i-- {

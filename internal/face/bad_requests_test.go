@@ -21,10 +21,11 @@ type streamsConfig = face.Config
 func writeSoon(c *face.Config) { c.WriteTimeout = 2 * time.Second }
 func pingSoon(c *face.Config)  { c.PingEvery = 50 * time.Millisecond }
 
-// aftermath checks how the server answers a cursor. For a text that is not a cursor, the status
-// must be 400, with the name of the field. For any other cursor, the stream must be one of three:
-// status 204 if the cursor is at the end, a reset followed by the whole log, or the last events of
-// the log. The page of events must contain a reset exactly if the stream does.
+// aftermath sends a text as the cursor of an event stream and of a page of events, and checks the
+// responses. For a text that is not a cursor, the status must be 400, with the name of the field.
+// For a cursor, the stream must be one of three: status 204 if the cursor is at the end, a reset
+// followed by the whole log, or the last events of the log. The page of events must contain a reset
+// exactly if the stream does.
 func (h *testServer) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
 	h.T.Helper()
 	path := h.Path(id, "/stream/consolidated")
@@ -185,7 +186,7 @@ func TestWebSocketBinaryFrame(t *testing.T) {
 }
 
 // TestWrongOrigin checks a server that is configured with a list of hosts. It refuses requests and
-// WebSockets of web pages with another origin, and the execution stays unchanged.
+// WebSockets of web pages whose origin is not the server's own, and the execution stays unchanged.
 func TestWrongOrigin(t *testing.T) {
 	dev := open(t, func(c *face.Config) { c.Hosts = []string{"127.0.0.1", "localhost"} })
 	x := dev.Start("")

@@ -5,6 +5,6 @@
 //
 // Package front takes every request first and guards every route. The parts also share problem
 // (errors), operation (operations of the OpenAPI document) and record (the JSON of a log's
-// records). These packages contain no rules of the domain: they send commands to the engine, and
-// read the store and the event log. docs/api.md describes the API.
+// records). No package of the API contains rules of the domain: the packages send commands to the
+// engine, and read the store and the event log. docs/api.md describes the API.
 package face

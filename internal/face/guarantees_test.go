@@ -120,7 +120,7 @@ func TestReadersNeitherCancelNorStartRuns(t *testing.T) {
 }
 
 // TestWebSocketPagesLeadOverASupersededBlock checks a client that requests page after page by
-// cursor. It reaches the end of the log, although a superseded block of 20 chunks lies in between.
+// cursor. It reaches the end of the log, although the log contains a superseded block of 20 chunks.
 func TestWebSocketPagesLeadOverASupersededBlock(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// TestInterrupts checks the ways to interrupt a run: the route, a signal and the WebSocket. At most
-// one interrupt is stored for a running turn; without a running turn, an interrupt has no effect.
-// The value of an interrupt is checked, both in the request and as an upload. Runs of agents
-// without turns cannot be interrupted.
+// TestInterrupts checks the ways to interrupt a run: the HTTP route, a signal and the WebSocket. At
+// most one interrupt is stored for a running turn; without a running turn, an interrupt has no
+// effect. The value of an interrupt is checked, both in the request and as an upload. Runs of
+// agents without turns cannot be interrupted.
 func TestInterrupts(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -76,8 +76,9 @@ const (
 )
 
 // TestManyStreamsBesideIdleReaders checks fifty streaming executions, each with its own reader,
-// while 200 readers follow idle logs. Each reader receives exactly the text of its execution. The
-// number of reads of a streaming log is bounded, and idle logs are not read.
+// while 200 readers follow logs to which nothing is appended. Each reader receives exactly the text
+// of its execution. The number of reads of a streaming log is bounded, and the server does not read
+// the other logs.
 func TestManyStreamsBesideIdleReaders(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, hints := range map[string]func(notify.Notifier) notify.Notifier{

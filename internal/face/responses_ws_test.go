@@ -104,9 +104,9 @@ func TestResponsesSocketAccess(t *testing.T) {
 	h.Call("GET", responsesPath, "").Want(426, nil)
 }
 
-// TestResponsesSocketEndsAreReported checks with which code the server closes WebSockets, idle or
-// with a running response. The code is 1008 after the key was revoked, and 1001 if the server is
-// stopping.
+// TestResponsesSocketEndsAreReported checks with which code the server closes WebSockets, without
+// and with a running response. The code is 1008 after the key was revoked, and 1001 if the server
+// is stopping.
 func TestResponsesSocketEndsAreReported(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	key, secret, err := h.Engine.CreateKey(t.Context(), "default", "brief", "client")

@@ -18,7 +18,7 @@ import (
 // Kinds implements the commands on kinds, and the checks of requests against the registered kinds.
 // [New] creates one.
 type Kinds struct {
-	// Schemas caches compiled JSON schemas. Checks outside this package use the cache, too.
+	// Schemas caches compiled JSON schemas. Other packages use the same cache for their checks.
 	Schemas      Schemas
 	store        store.Store
 	refs         store.ClaimReader

@@ -76,8 +76,8 @@ func (o *outputsOfOrg) of(agent bool) map[string][]store.KindOutput {
 }
 
 // outputCheck returns the function that compares an output with the schemas of its kind, or nil if
-// the kind has no output schema. The function `kindOf` reads the name of the kind. It is called
-// only if some kind of the org has an output schema.
+// the kind has no output schema. The function `kindOf` reads the name of the kind. outputCheck
+// calls kindOf only if some kind of the org has an output schema.
 func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, kindOf func() (string, error)) (func(json.RawMessage) error, error) {
 	known, err := k.cachedOutputs(ctx, org)
 	if err != nil || len(known.of(agent)) == 0 {

@@ -34,7 +34,7 @@ type Contents struct {
 	logs  map[uuid.UUID]*liveLog
 }
 
-// liveLog is the content of one execution that is in memory.
+// liveLog is the part of one execution's content that is in memory.
 type liveLog struct {
 	bytes int
 	order []*list.Element
@@ -61,8 +61,8 @@ func (l *Contents) log(execution uuid.UUID) *liveLog {
 	return log
 }
 
-// Writing must be called before a write that may produce content for live readers. After the write,
-// the caller must call the function `over` with that content.
+// Writing records that a write is in progress that may produce content for live readers; Settled
+// waits for it. After the write, the caller must call the function `over` with that content.
 func (l *Contents) Writing(execution uuid.UUID) (over func([]rules.LiveContent)) {
 	done := make(chan struct{})
 	l.mu.Lock()
@@ -117,7 +117,7 @@ func (l *Contents) forget(e *list.Element) {
 	l.drop(h.execution, log)
 }
 
-// drop deletes the log of an execution if it is empty and no write is in progress.
+// drop deletes the liveLog of an execution if it is empty and no write is in progress.
 func (l *Contents) drop(execution uuid.UUID, log *liveLog) {
 	if len(log.order) == 0 && len(log.busy) == 0 {
 		delete(l.logs, execution)

@@ -18,7 +18,7 @@ type AnswerRequest struct {
 	// AnswerID identifies the answer; if it is "", the server creates an id.
 	AnswerID string
 	Verdict  perdure.Verdict
-	// Value is set for VerdictAnswer.
+	// Value is the JSON value of the answer. It is set only for VerdictAnswer.
 	Value  json.RawMessage
 	Reason string
 	// Details, if set, replace the details of the question: the voter approves the changed ones.
@@ -63,9 +63,9 @@ func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*
 	return q, vote, nil
 }
 
-// CheckAnswer checks, without changing anything, whether the question would accept the approval or
-// denial r now. It returns nil if the question would, or if r repeats a stored answer. r must not
-// have a Value, Details or Remember. Errors: those of engine.Engine.Answer.
+// CheckAnswer checks whether the approval or denial r would be accepted now. It changes nothing. It
+// returns nil if r would be accepted, or if r repeats a stored answer. r must not have a Value,
+// Details or Remember. Errors: those of engine.Engine.Answer.
 func (s *Questions) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
 	q, vote, err := s.NewVote(ctx, org, r)
 	if err != nil {

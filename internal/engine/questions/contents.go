@@ -129,8 +129,8 @@ func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *per
 }
 
 // readFor checks a vote on a question of a LOCAL execution. It reads the question's content from
-// the worker, and compares the content with the vote and with the hashes that the worker reported
-// when it asked. If the content cannot be read or does not match, readFor sets vote.Unread, and the
+// the worker, and compares the content with the vote and with the hashes that the worker sent with
+// the question. If the content cannot be read or does not match, readFor sets vote.Unread, and the
 // question can only be denied. Errors: those of the store.
 func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
 	if q.Withheld == nil || !vote.Reads(q) {

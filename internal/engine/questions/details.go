@@ -96,8 +96,8 @@ func callArguments(call perdure.Part) []byte {
 }
 
 // otherDetails returns an error if the arguments of the tool call that a question names do not have
-// the hash `seen`, which the voter has sent. The voter was shown the arguments, but the hash in the
-// question was stated by a worker. Error: details_changed.
+// the hash `seen`, which the voter has sent. The hash in the question cannot be used for this
+// check: a worker stated it, and it may be wrong. Error: details_changed.
 func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
 	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil
@@ -141,8 +141,7 @@ func (s *Questions) Answerable(ctx context.Context, org string, questions []*per
 
 // allAskers returns the askers of an execution: the API keys that have started it or sent a signal
 // to it. It is for questions with NotAsker that an older server has stored without their askers. If
-// the execution has been pruned in the meantime, the result has only the token of the data
-// directory.
+// the execution has been pruned, the result has only the token of the data directory.
 func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {

@@ -10,9 +10,10 @@ import (
 
 // editOf returns the changed details of an answer; nil if it has none. Changed arguments of a tool
 // call must fit the schema of the tool, and the policies of the execution must permit them as if
-// the model had written them; Edit.Refused says why they are refused. If the parameter `judged` is
-// false, these two checks are left out, because the vote is refused for another reason. Errors:
-// those of the store, not_found; unavailable if the policies are on a worker that is not connected.
+// the model had written them; Edit.Refused says why the arguments are refused. If the parameter
+// `judged` is false, these two checks are left out, because the vote is refused for another reason.
+// Errors: those of the store, not_found; unavailable if the policies are on a worker that is not
+// connected.
 func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil

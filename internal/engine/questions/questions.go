@@ -31,7 +31,7 @@ type Config struct {
 	Kinds *kinds.Kinds
 	// One runs a command on the store, and returns the command's result (rules.Decision.Value).
 	One func(context.Context, store.Command) (any, error)
-	// OrgWorks returns nil if the org is enabled, so that its API keys may be used.
+	// OrgWorks returns nil if the org is enabled, and an error if its API keys may not be used.
 	OrgWorks func(ctx context.Context, org string) error
 	// PayloadLimit is the maximum size of one payload in bytes.
 	PayloadLimit int64

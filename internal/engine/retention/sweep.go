@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Sweep deletes the data of all orgs whose retention has ended, once. It also deletes the rows of
+// Sweep deletes, in all orgs, the data whose retention has ended. It also deletes the rows of
 // executions and streams that are already marked for deletion.
 func (p *Pruner) Sweep(ctx context.Context) error {
 	orgs, err := p.Store.Orgs(ctx)

@@ -38,8 +38,8 @@ func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.
 	return ended, err
 }
 
-// ReturnDeliveries makes deliveries due again that were still reserved when an earlier server
-// process stopped. No other server may use the store during the call.
+// ReturnDeliveries ends the reservations that an earlier server process had when it stopped, so
+// that their deliveries are due again. No other server may use the store during the call.
 func (t *Tenants) ReturnDeliveries(ctx context.Context) error {
 	_, err := t.one(ctx, store.Command{
 		Name: "return deliveries", Lane: store.LaneSweeps, Frees: true,
@@ -56,7 +56,7 @@ func (t *Tenants) Resend(ctx context.Context, org string, k store.DeliveryKey) (
 }
 
 // TestWebhook sends an event webhook.test to a webhook, even if the webhook does not subscribe to
-// such events. Errors: not_found, conflict if it is disabled.
+// such events. Errors: not_found, conflict if the webhook is disabled.
 func (t *Tenants) TestWebhook(ctx context.Context, org string, id uuid.UUID) (*perdure.Delivery, error) {
 	event := uuid.Must(uuid.NewV7())
 	return t.send(ctx, "test webhook", org, store.Needs{Webhook: &id}, func(s *store.State) (*store.Changes, error) {

@@ -118,8 +118,8 @@ func (t *Tenants) EnableOrg(ctx context.Context, id string) (*perdure.Org, error
 	})
 }
 
-// changeOrg stores the org that the function `change` returns. If that differs from the stored org,
-// it also writes an audit record.
+// changeOrg stores the org that the function `change` returns. If this org differs from the stored
+// one, changeOrg also writes an audit record.
 func (t *Tenants) changeOrg(ctx context.Context, id string, action perdure.AuditAction, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*perdure.Org, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: id, Action: action}
 	value, err := t.one(ctx, store.Command{

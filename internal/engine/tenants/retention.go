@@ -18,8 +18,8 @@ func (t *Tenants) Retention(ctx context.Context, org string) (perdure.Retention,
 	return set.Default(), true, nil
 }
 
-// SetRetention replaces the org's policy; fields that are nil get the default. The policy applies
-// to existing data, too, from the next sweep on. Error: invalid_argument.
+// SetRetention replaces the org's policy; fields that are nil get the default. From the next sweep
+// on, the policy also applies to existing data. Error: invalid_argument.
 func (t *Tenants) SetRetention(ctx context.Context, org string, r perdure.Retention) (perdure.Retention, error) {
 	policy := r.Default()
 	if err := CheckRetention(&policy); err != nil {

@@ -24,7 +24,7 @@ type SessionHalves struct{ Cookie, Page string }
 
 // SessionRequest is a request to start a browser session.
 type SessionRequest struct {
-	// Key is the API key with which the user signs in; Secret is the hash of its secret.
+	// Key is the API key with which the user signs in; Secret is the hash of the key's secret.
 	Key    *perdure.APIKey
 	Secret perdure.Hash
 	// RemoteAddress and UserAgent are shown in the list of sessions.
@@ -110,7 +110,7 @@ func (t *Tenants) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdur
 	return t.store.Sessions(ctx, q)
 }
 
-// EndSession ends a session of an org; every server refuses it within five seconds. Error:
+// EndSession ends a session of an org; every server refuses the session within five seconds. Error:
 // not_found, also if the function `visible` returns false for the session, because the user may not
 // see it.
 func (t *Tenants) EndSession(ctx context.Context, org string, id uuid.UUID, visible func(*perdure.Session) bool) (*perdure.Session, error) {

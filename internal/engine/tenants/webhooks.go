@@ -61,8 +61,8 @@ func (t *Tenants) ReplaceWebhook(ctx context.Context, org string, id uuid.UUID, 
 	})
 }
 
-// RotateWebhook gives a webhook a new secret, and returns it. For a day, deliveries are also signed
-// with the previous secret. Errors: not_found.
+// RotateWebhook gives a webhook a new secret, and returns the webhook and the new secret. For a
+// day, deliveries are also signed with the previous secret. Errors: not_found.
 func (t *Tenants) RotateWebhook(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, string, error) {
 	secret, sealed, err := t.newWebhookSecret(ctx, org)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// workersJSON contains the rules for the JSON of workers, except for the contents of entries.
+// workersJSON contains the rules for the JSON that workers send, except for the contents of
+// entries.
 var workersJSON = perdure.DocumentRules{Workers: true}
 
 // uploadCacheSize is the number of the newest checked uploads that always stay in the cache. The

@@ -38,8 +38,8 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-// ofAll waits until no other large content is in memory for a check. The caller must then call the
-// function `done`.
+// ofAll waits until no other large content is in memory for a check. The caller must call the
+// function `done` after the check.
 func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	if err := l.all.take(ctx); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	return func() { <-l.all }, nil
 }
 
-// ofOrg waits until no other large content of the org is being checked. The caller must then call
-// the function `done`.
+// ofOrg waits until no other large content of the org is being checked. The caller must call the
+// function `done` after the check.
 func (l *largeTurns) ofOrg(ctx context.Context, org string) (done func(), err error) {
 	t := l.enter(org)
 	if err := t.take(ctx); err != nil {

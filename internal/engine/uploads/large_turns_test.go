@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 )
 
-// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks that a large content waits for another large
-// content of its org, until its context ends, but not for one of another org. At the end,
-// largeTurns remembers no org.
+// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks that a large content waits while another large
+// content of its org is checked, but not while one of another org is. The wait ends when its
+// context ends. At the end, largeTurns remembers no org.
 func TestLargeContentsOfAnOrgKeepNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLargeTurns()

@@ -12,8 +12,8 @@ import (
 
 // Put stores an uploaded content, one piece after the other, each in its own transaction. Only one
 // piece is in memory. Put also checks whether the upload of a worker is valid JSON. The commit that
-// refers to it then need not read it again. Errors: payload_too_large, invalid_argument (length),
-// and those of the store.
+// refers to the content then need not read the content. Errors: payload_too_large, invalid_argument
+// (length), and those of the store.
 func (u *Uploads) Put(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if err := u.CheckSize("the content", length); err != nil {
 		return perdure.BlobRef{}, err

@@ -30,8 +30,8 @@ type Rule struct {
 }
 
 // Check checks an uploaded content. The result `checked` is false if the upload is incomplete. The
-// result `refused` is the error if the content breaks the rule, and `err` is the error if it cannot
-// be read.
+// result `refused` is the error if the content breaks the rule, and `err` is the error if the
+// content cannot be read.
 func (u *Uploads) Check(ctx context.Context, org string, execution, blob uuid.UUID, c Rule) (checked bool, refused, err error) {
 	b, err := u.store.BlobRow(ctx, execution, blob)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && b.Held != b.Length {

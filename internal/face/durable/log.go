@@ -40,8 +40,8 @@ func (d *executionLog) Tag() string { return fmt.Sprintf("%s:%x", d.execution, d
 
 func (d *executionLog) Offset(at int64) string { return fmt.Sprintf("%0*d", digits, at) }
 
-// Parse parses an offset. An offset past the end of the log is possible: its records were lost when
-// the store was restored.
+// Parse parses an offset. For an offset past the end of the log, it returns an error with status
+// 410: the records at this offset were lost when the store was restored.
 func (d *executionLog) Parse(offset string) (int64, error) {
 	at, err := strconv.ParseInt(offset, 10, 64)
 	switch {

@@ -23,7 +23,8 @@ func durableItems(t *testing.T, raw []byte) []wsEvent {
 func lineOf(e wsEvent) string { return fmt.Sprintf("%s %s %s\n", e.Cursor, e.Event, e.Data) }
 
 // TestDurableStreamIsTheLog checks that the log of a completed run, read as a durable stream,
-// equals its event stream without the end event. Each offset returns the records after it.
+// equals its event stream without the end event. A read from any offset returns the records after
+// this offset.
 func TestDurableStreamIsTheLog(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -104,8 +105,9 @@ func later(t *testing.T, r reply) string {
 	return strconv.FormatInt(c+1_000_000*10_000_000, 10)
 }
 
-// TestDurableLongPoll checks that a waiting long poll returns a new record with a newer cursor. At
-// the end of the log of an ended execution, the response is 204 with Stream-Closed.
+// TestDurableLongPoll checks that a waiting long poll returns a new record, with a Stream-Cursor
+// that is newer than that of the request. At the end of the log of an ended execution, the response
+// is 204 with Stream-Closed.
 func TestDurableLongPoll(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -132,7 +132,7 @@ func Play(h *Server) *Run {
 	return r
 }
 
-// AnswerText is the Markdown text that the model answers in the run created by Talk.
+// AnswerText is the Markdown text that the model writes in the run created by Talk.
 const AnswerText = "# Plan\n\nFirst **this**:\n\n- one\n- two\n\n```go\nx := 1\n\ny := 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe <script>end</script>."
 
 // Talk creates a run whose model streams AnswerText in small chunks, with other events between the

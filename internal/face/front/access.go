@@ -22,7 +22,7 @@ type Caller struct {
 	Name string
 	Key  perdure.Hash // hash of the key's secret; set for a session too
 	// proof is the key or session of the request. While a stream is open, the front checks at
-	// intervals that it is still valid.
+	// intervals that the key or session is still valid.
 	proof     proof
 	SessionID uuid.UUID // zero if the caller has no session
 	// Operator is set if the request has the token of the server's data directory. Org is then the org
@@ -67,7 +67,7 @@ func (f *Front) PeerAddress(r *http.Request) string {
 
 // BaseURL returns the URL at which people reach the server: PublicURL if it is set, and otherwise
 // the address to which the request was sent. For a request over the unix socket it is the address
-// at which the server listens for HTTP, or nil if there is none.
+// at which the server listens for HTTP, or nil if the server does not listen for HTTP.
 func (f *Front) BaseURL(r *http.Request) *url.URL {
 	at, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	switch {

@@ -38,7 +38,7 @@ func (a Access) admits(role perdure.KeyRole) bool {
 	return false
 }
 
-// The paths below are those for which a request needs a key even if it matches no route.
+// A request below OrgsPath or StreamsPath needs a key even if it matches no route.
 const (
 	// OrgsPath is the path of the list of orgs; the paths of each org are below it.
 	OrgsPath = "/api/orgs"
@@ -147,8 +147,9 @@ func (f *Front) Routes() []string {
 }
 
 // refusal returns the reason why a caller may not use a route, or nil. The parameter `org` is the
-// org in the path, if the path has one. Another org than the caller's gets the same error as an org
-// that does not exist. Worker keys are always refused, because they are only for gRPC.
+// org in the path, if the path has one. For an org other than the caller's, the error is the same
+// as for an org that does not exist. Worker keys are always refused, because they are only for
+// gRPC.
 func refusal(c Caller, access Access, org string) *problem.Problem {
 	switch {
 	case access == Operator && c.Operator:

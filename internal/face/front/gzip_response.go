@@ -77,9 +77,9 @@ type gzipResponseWriter struct {
 	to     *pooledGzip // nil if the response is not compressed
 }
 
-// compress returns a writer that compresses the response. It changes ETags of compressed responses
-// in the request to the ETags of the uncompressed responses, which the handler knows. The caller
-// must close the writer after a complete response.
+// compress returns a writer that compresses the response. In the request, it replaces ETags of
+// compressed responses by those of the uncompressed responses, because the handler knows only
+// these. The caller must close the writer after a complete response.
 func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	z := &gzipResponseWriter{ResponseWriter: w, gzip: takesGzip(r)}
 	for _, name := range []string{"If-None-Match", "If-Match"} {

@@ -92,7 +92,7 @@ func TestAnswersAboutKeysAreNeverCompressed(t *testing.T) {
 }
 
 // TestCompressedAnswersHaveTheirOwnTags checks that a compressed response has another ETag than the
-// uncompressed one. A repeated request with the ETag that it got before gets 304.
+// uncompressed one. A request that is repeated with the ETag of its first response gets 304.
 func TestCompressedAnswersHaveTheirOwnTags(t *testing.T) {
 	h := open(t)
 	path := "./v1/stream/executions/" + chatter(h).String()

@@ -11,7 +11,8 @@ import (
 
 type executionKey struct{}
 
-// aboutExecution returns a context whose log lines name the execution in the request's path.
+// aboutExecution returns a context that contains the execution in the request's path, for log
+// lines.
 func aboutExecution(ctx context.Context, r *http.Request) context.Context {
 	pieces := strings.Split(r.URL.Path, "/")
 	for i, piece := range pieces[:len(pieces)-1] {

@@ -39,7 +39,8 @@ func (m *Mux) Patterns() []string { return slices.Clone(m.patterns) }
 // "" if the request matches none.
 func (m *Mux) Handler(r *http.Request) (http.Handler, string) { return m.of(r).Handler(r) }
 
-// of returns the mux that serves a request: actions for paths below actionsPath, otherwise mux.
+// of returns the mux that serves a request: the field `actions` for paths below actionsPath, and
+// otherwise the field `mux`.
 func (m *Mux) of(r *http.Request) *http.ServeMux {
 	path, below := strings.CutPrefix(r.URL.Path, OrgsPath+"/")
 	if _, path, _ = strings.Cut(path, "/"); below && strings.HasPrefix("/"+path, actionsPath) {

@@ -32,7 +32,7 @@ const (
 	TransportResponsesSocket = "responses_websocket"
 )
 
-// Transports returns all values of the parameter transport of an Observer.
+// Transports returns all values of the parameter `transport` of the methods of an Observer.
 func Transports() []string {
 	return []string{TransportSSE, TransportWebSocket, TransportDurable, TransportResponses, TransportResponsesSocket}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // requestBody is a request body whose Close does nothing, so that the method `drain` can still read
-// the rest after the handler. The read deadline starts with the first read, unless the handler sets
-// another deadline.
+// the rest of the body after the handler has returned. The read deadline starts with the first
+// read, unless the handler sets another deadline.
 type requestBody struct {
 	io.ReadCloser
 	c      *http.ResponseController

@@ -38,7 +38,8 @@ func (w *world) unbounded(t *testing.T) (perdurev1.WorkerDispatchClient, context
 
 // TestMessagesThatAreTooLarge checks that messages over the limit, compressed or not, get
 // ResourceExhausted. For eight compressed messages that have 48 MiB each when they are
-// decompressed, the server allocates less than 160 MiB in total. It still answers other calls.
+// decompressed, the server allocates less than 160 MiB in total. Afterwards the server still
+// answers other calls.
 func TestMessagesThatAreTooLarge(t *testing.T) {
 	w := start(t)
 	c, ctx := w.unbounded(t)

@@ -185,9 +185,9 @@ func OrgOf(ctx context.Context) string {
 	return ""
 }
 
-// watch checks at intervals during a call whether the bearer token is still valid. If it is not,
-// the returned context ends with the refusal as its cause. The caller must call the returned
-// function.
+// watch checks at intervals during a call whether the bearer token is still valid. If the token is
+// not valid, the returned context ends with the refusal as its cause. The caller must call the
+// returned function at the end of the call.
 func (a access) watch(ctx context.Context, bearer string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})

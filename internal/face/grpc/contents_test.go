@@ -124,9 +124,9 @@ func TestContentsAreServedSideBySide(t *testing.T) {
 	})
 }
 
-// TestSlowReaderOfContentsIsAlone checks a reader of a content that stops reading. The worker sends
-// at most 2 MiB to it, while another reader gets its whole content. When the slow reader is closed,
-// the worker closes the content.
+// TestSlowReaderOfContentsIsAlone checks a reader that stops reading its content. The worker sends
+// at most 2 MiB to this reader, while another reader gets its whole content. When the slow reader
+// is closed, the worker closes the content.
 func TestSlowReaderOfContentsIsAlone(t *testing.T) {
 	slow, quick := perdure.Hash{1}, perdure.Hash{2}
 	k := &generatedContents{opened: map[perdure.Hash]*contentTape{}, sizes: map[perdure.Hash]int{slow: 64 << 20, quick: 5 << 20}}

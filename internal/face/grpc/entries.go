@@ -50,7 +50,8 @@ type entrySender struct {
 }
 
 // add sends an entry, or adds it to the batch. The function `follow` sends the entry's content; add
-// calls it after the message with the entry was sent. It is nil if the entry contains its content.
+// calls it after the message with the entry was sent. `follow` is nil if the entry contains its
+// content.
 func (s *entrySender) add(e *perdurev1.Entry, follow func() error) error {
 	if !s.batches {
 		err := s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Entry{Entry: e}})

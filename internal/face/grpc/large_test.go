@@ -105,7 +105,8 @@ func bulky(f *fake) perdure.AgentClaim {
 }
 
 // fillTasks returns a function that answers the calls of a fake. The reply to a poll has all
-// claims, that to a finish has the first claim, and reads of tasks get the tasks of the claims.
+// claims, the reply to a finish has the first claim, and reads of tasks get the tasks of the
+// claims.
 func fillTasks(claims []perdure.AgentClaim) func(string, any) (any, error) {
 	tasks := map[uuid.UUID]*perdure.Task{}
 	for _, claim := range claims {

@@ -8,7 +8,7 @@ import (
 )
 
 // waitFor calls the function `poll`, which waits for claims. When the server begins to stop,
-// waitFor ends this wait. If the poll has found no claims, waitFor returns no error either.
+// waitFor ends this wait, and returns no error even if the poll has found no claims.
 func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Poll, poll func(context.Context, perdure.Poll) ([]T, error)) ([]T, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,6 +1,6 @@
 // Package grpcapi serves perdure.Dispatch to workers over gRPC. For workers in other languages it
 // also serves simpler calls, which contain one command each. It authenticates callers, converts
-// messages, bounds their sizes, and returns the engine's errors.
+// messages, bounds their sizes, and converts errors to gRPC statuses.
 package grpcapi
 
 import (
@@ -27,9 +27,9 @@ const (
 	// maxMessage is the maximum size of a message in bytes. It is gRPC's default, so every client
 	// accepts it.
 	maxMessage = 4 << 20
-	// maxHeaders is the maximum size of a call's metadata in bytes (gRPC's default is 16 MiB),
-	// maxStreams the maximum number of open calls of a connection (no limit), and connectWithin the
-	// maximum time to set up a connection (two minutes).
+	// maxHeaders is the maximum size of a call's metadata in bytes (gRPC's default: 16 MiB),
+	// maxStreams the maximum number of open calls of a connection (gRPC's default: no limit), and
+	// connectWithin the maximum time to set up a connection (gRPC's default: two minutes).
 	maxHeaders    = 64 << 10
 	maxStreams    = 1000
 	connectWithin = 10 * time.Second
@@ -130,9 +130,8 @@ func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.line
 // than once, and before Shutdown.
 func (s *Server) Announce() { s.health.stop() }
 
-// Shutdown refuses new calls, answers open polls without claims, and waits until all other open
-// calls have finished. When ctx ends first, it closes the remaining connections and returns ctx's
-// error.
+// Shutdown refuses new calls, ends open polls without claims, and waits until all other open calls
+// have finished. When ctx ends first, it closes the remaining connections and returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Announce()
 	s.drain.Do(func() { close(s.draining) })

@@ -34,8 +34,8 @@ func dialOnce(t *testing.T, w *world) *remote.Client {
 	return c
 }
 
-// TestLostConnectionsAreReported checks that a worker is reported when its last connection has
-// ended, and not while it has another connection.
+// TestLostConnectionsAreReported checks that the server reports a worker as gone (Options.Gone)
+// when the worker's last connection has ended, and not while the worker has another connection.
 func TestLostConnectionsAreReported(t *testing.T) {
 	w := start(t)
 	first, second, one, two := dialOnce(t, w), dialOnce(t, w), uuid.New(), uuid.New()
@@ -55,8 +55,8 @@ func TestLostConnectionsAreReported(t *testing.T) {
 	}
 }
 
-// TestAStoppingServerReportsNoLostWorker checks that no worker is reported when the server closes
-// its connections during Shutdown.
+// TestAStoppingServerReportsNoLostWorker checks that the server reports no worker as gone when it
+// closes its connections during Shutdown.
 func TestAStoppingServerReportsNoLostWorker(t *testing.T) {
 	w := start(t)
 	beat(t, w.dial(t, "worker"), uuid.New())

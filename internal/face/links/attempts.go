@@ -20,7 +20,7 @@ const (
 type attempts struct {
 	mu sync.Mutex // guards until
 	// until has, for each address, the time at which its attempts no longer count. Each attempt
-	// adds attemptPause.
+	// moves this time attemptPause later.
 	until map[netip.Prefix]time.Time
 }
 

@@ -116,8 +116,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // stored returns the vote that the link's key has already cast with the given answer id, or nil.
-// With it, a form that is sent twice gets the same result twice, even if the question's details can
-// no longer be read.
+// With this vote, a form that is sent twice gets the same result twice, even if the question's
+// details can no longer be read.
 func (v *visit) stored(answer string) *perdure.Vote {
 	for i := range v.Question.Votes {
 		if vote := &v.Question.Votes[i]; vote.AnswerID == answer && vote.KeyID != nil && *vote.KeyID == v.Key.ID {

@@ -148,7 +148,7 @@ func textOf(value json.RawMessage) string {
 }
 
 // addFields adds the form fields for the value of the answer. If the parameter `given` is not nil,
-// the fields contain its values.
+// the fields contain the values of this submitted form.
 func (p *view) addFields(q *perdure.Question, given *form) {
 	if !p.TakesValue {
 		return

@@ -23,8 +23,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Stop is closed when the server stops. Open streams are then reset.
 	Stop <-chan struct{}
-	// PingEvery is the interval at which an idle stream gets a comment. WriteTimeout is the time
-	// within which a stream's client must read each piece of 64 KiB.
+	// PingEvery is the interval at which a stream without new events gets a comment. WriteTimeout
+	// is the time within which a stream's client must read each piece of 64 KiB.
 	PingEvery, WriteTimeout time.Duration
 	// Recheck returns a function that is called about once a second while a stream is open. If the
 	// function returns an error, the caller may no longer read, and the stream is reset.

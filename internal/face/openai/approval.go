@@ -83,7 +83,8 @@ func (v verdict) unknown(response string) *Error {
 }
 
 // checkVerdicts checks the parameters of a create request that answers approval requests. Most
-// parameters are refused, because the response continues with those of the request that began it.
+// parameters are refused, because the response continues with the parameters of the request that
+// began the response.
 func (r *request) checkVerdicts() error {
 	switch {
 	case r.compacts:
@@ -195,7 +196,7 @@ func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRe
 }
 
 // refused converts the engine's error about a verdict for the client. The error names the index of
-// the verdict in the input. If it is a conflict, it also tells clients not to repeat the request.
+// the verdict in the input. The error of a conflict also tells clients not to repeat the request.
 func (v verdict) refused(err error) error {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code == perdure.Internal || coded.Code == perdure.Unavailable || coded.Code == perdure.RateLimited {
@@ -230,7 +231,8 @@ func (a *API) waitAgain(ctx context.Context, org string, c *continuation) (*fold
 	if now.ended() {
 		return now.fold, nil
 	}
-	// If the agent begins to wait after this read, the log has an event about it at a later position.
+	// If the agent begins to wait after this read, the log has an event about the wait at a later
+	// position.
 	x, err := a.stored().Execution(ctx, org, c.execution.ID)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,9 @@ import (
 )
 
 // TestAnswersThatAreStoredInPartAreRepeated checks a request with two answers to approval requests.
-// The store fails before or after it stores one of the answers, or runs that command twice. After
-// the request is repeated, each answer is one vote, and the response continues.
+// The store fails before or after it runs the command that stores one of the answers, or runs this
+// command twice. After the request is repeated, each answer is one vote, and the response
+// continues.
 func TestAnswersThatAreStoredInPartAreRepeated(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// vote answers the question behind an approval request with an admin key, directly at the engine.
+// vote answers the question behind an approval request by a direct call of the engine, as the key
+// `by`, which is an admin key.
 func (s *stage) vote(request, by string, change func(*questions.AnswerRequest)) {
 	s.t.Helper()
 	id, err := uuid.Parse(strings.TrimPrefix(request, "mcpr_"))

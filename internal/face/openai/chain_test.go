@@ -62,7 +62,7 @@ func (s *stage) wantPrompt(want string) {
 func after(id string) string { return `"previous_response_id":"` + id + `",` }
 
 // TestAChainGoesOnInOneExecution checks a chain of create requests, each of which continues from
-// the response to the one before. They run in one execution. The model receives the whole
+// the response to the previous request. They run in one execution. The model receives the whole
 // conversation.
 func TestAChainGoesOnInOneExecution(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
@@ -80,7 +80,8 @@ func TestAChainGoesOnInOneExecution(t *testing.T) {
 
 // TestABranchIsANewExecution checks a create request that continues from a response that is not the
 // last one of its conversation. It starts a new execution with a copy of the conversation up to
-// that response, whose entries have new ids. Later requests can continue both conversations.
+// that response. The entries of the copy have new ids. Later requests can continue both
+// conversations.
 func TestABranchIsANewExecution(t *testing.T) {
 	s := newStage(t, thinks("hm", says("one")), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()

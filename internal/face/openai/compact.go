@@ -52,8 +52,8 @@ func (a *API) compact(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, made)
 }
 
-// compactIdempotency returns the idempotency of a compaction request. It is another one than that
-// of a create request with the same body.
+// compactIdempotency returns the idempotency of a compaction request. Its hash differs from the
+// hash of a create request with the same body.
 func compactIdempotency(r *http.Request, body []byte) idempotency {
 	return idempotency{key: r.Header.Get("Idempotency-Key"), hash: sha256.Sum256(append([]byte("compact\n"), body...))}
 }

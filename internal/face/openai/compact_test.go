@@ -93,8 +93,8 @@ func (s *stage) summaries() (n int) {
 
 // TestACompactedConversationGoesOn checks the output of a compaction: the messages of the user and
 // the system, and an item with a summary of all other messages. These items are the input of a
-// create request. The model gets the summary, and the input of the response is shown as these
-// items.
+// create request. The model gets the summary, and the list of the response's input items contains
+// these items.
 func TestACompactedConversationGoesOn(t *testing.T) {
 	s := newStage(t, summarises("Ada greeted me.", says("Ada.")), summarises("Ada greeted me.", says("Ada.")))
 	c := s.call("POST", compactPath, `{"model":"test/m","prompt_cache_key":"k","input":[`+greeted+`]}`).compacted()
@@ -150,8 +150,8 @@ func TestACompactionStandsForWhatPrecedesIt(t *testing.T) {
 }
 
 // TestACompactionOfAResponse checks that a conversation that Perdure stores can be compacted by the
-// id of its last response, with or without more input. The response is unchanged, so create
-// requests can still continue from it.
+// id of its last response, with or without further input items. The response is unchanged, so
+// create requests can still continue from it.
 func TestACompactionOfAResponse(t *testing.T) {
 	s := newStage(t, summarises("It began with a.", says("one")), summarises("It began with a.", says("two")))
 	o := s.create(`"input":"a"`).object()
@@ -203,8 +203,8 @@ func TestACompactionIsRepeatedByItsKey(t *testing.T) {
 	s.keyed("k", body).refused(400, "", "idempotency_key_reused")
 }
 
-// TestACompactionThatFails checks that a compaction that fails is an error, which the official
-// clients do not repeat.
+// TestACompactionThatFails checks the error for a compaction that fails. After this error, the
+// official clients do not repeat the request.
 func TestACompactionThatFails(t *testing.T) {
 	s := newStage(t, fails(says(""), false))
 	resp := s.request("POST", compactPath, `{"model":"test/m","input":"a"}`, "default")
@@ -287,7 +287,8 @@ func TestCompactDoesNotFindAnotherOrg(t *testing.T) {
 }
 
 // TestACompactionInAConversation checks that a compaction can be an item of a conversation: added
-// to it, or in a create request, over HTTP or a WebSocket. The conversation lists it unchanged.
+// to it, or in a create request, over HTTP or a WebSocket. The list of the conversation's items
+// contains the compaction unchanged.
 func TestACompactionInAConversation(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")), summarises("S.", says("two")), summarises("S.", says("three")))
 	c := s.call("POST", compactPath, `{"model":"test/m","input":[`+greeted+`]}`).compacted()

@@ -14,7 +14,7 @@ import (
 
 // TestACreateInAConversationIsStoredOnce checks that the first and the second create request in a
 // conversation are stored once despite faults. The request fails before or after its commit, and is
-// repeated with its idempotency key, or the store runs its command twice.
+// repeated with its idempotency key, or the store runs the command of the request twice.
 func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {

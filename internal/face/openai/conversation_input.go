@@ -190,8 +190,9 @@ func (i *inputItem) add(m perdure.InputMessage) {
 	first.Parts = slices.Concat(first.Parts, m.Parts)
 }
 
-// inputIDs returns an id for each part of the input that a create request has assembled. For a part
-// of a pendingItem, it is the id of that item; for a part of the request's own input, it is "".
+// inputIDs returns an id for each part of a response's input, which consists of pending items and
+// of the create request's own input. For a part of a pendingItem, it is the id of that item; for a
+// part of the request's own input, it is "".
 func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
 	var said []string // ids of the parts in order, except parts that are results
 	results := map[string][]string{}

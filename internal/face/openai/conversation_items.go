@@ -75,7 +75,7 @@ func (a *API) tryAdd(ctx context.Context, org, id string, items []readItem) ([]I
 
 // answerable returns the calls of a conversation for which a client may add results, and the
 // pending items, which may already contain some of these results. If the parameter `items` has no
-// results, it reads nothing.
+// results, answerable reads nothing.
 func (a *API) answerable(ctx context.Context, c *store.Conversation, items []readItem) ([]pendingItem, []string, error) {
 	result := func(m perdure.InputMessage) bool { return m.Role == perdure.RoleToolResult }
 	if !slices.ContainsFunc(items, func(i readItem) bool { return i.refers || slices.ContainsFunc(i.messages, result) }) {

@@ -29,8 +29,8 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 
 // itemAt says where an item is in a conversation. The field `row` is the response that has the
 // item, or nil if no response has taken the item as input yet (see pendingItem). The field `items`
-// has the items of that response, or all pending items, and `index` is the item's index in it. The
-// field `execution` is the index of the response's execution in itemList.executions.
+// has the items of that response, or all pending items, and `index` is the item's index in `items`.
+// The field `execution` is the index of the response's execution in itemList.executions.
 type itemAt struct {
 	execution int
 	row       *store.Response

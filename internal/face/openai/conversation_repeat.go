@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxRepeated is the maximum number of messages at the end of a conversation with which an input is
-// compared.
+// maxRepeated is the maximum number of messages, at the end of a conversation, that the method
+// `fresh` compares with an input.
 const maxRepeated = 1_000
 
 // fresh returns the items of an input without those that the conversation already contains. It is

@@ -7,7 +7,8 @@ import (
 )
 
 // TestARoundOfAConversationRepeatsNothing checks a client that runs tools, and sends the user's
-// message and all earlier results again with each new result. The model receives each of them once.
+// message and all earlier results again with each new result. The model receives each message and
+// each result once.
 func TestARoundOfAConversationRepeatsNothing(t *testing.T) {
 	s := newStage(t, calls("", "ask", `{"a":1}`), calls("", "ask", `{"a":2}`, "ask", `{"a":3}`), calls("", "ask", `{"a":4}`), says("Done."), says("More."))
 	conversation := `"conversation":"` + s.conversationOf(`{}`) + `",` + tools + `,`

@@ -262,9 +262,9 @@ func TestAConversationOutlivesItsExecution(t *testing.T) {
 	}
 }
 
-// TestAConversationOfDeletedExecutions checks that after a conversation's execution was deleted, or
-// its log pruned, its items are no longer listed. If only the log was pruned, the model still
-// receives the earlier conversation.
+// TestAConversationOfDeletedExecutions checks that the items of a conversation are no longer listed
+// after the conversation's execution was deleted, or the log of this execution was pruned. If only
+// the log was pruned, the model still receives the earlier conversation.
 func TestAConversationOfDeletedExecutions(t *testing.T) {
 	for _, what := range []string{"execution", "log"} {
 		t.Run(what, func(t *testing.T) {

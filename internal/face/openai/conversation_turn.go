@@ -24,8 +24,8 @@ type conversationField struct {
 // a conversation.
 type inConversation struct {
 	Conversation string `json:"conversation,omitempty"`
-	// InputIDs has an id for each part of the input. It is the id of the pendingItem from which the
-	// part comes, or "".
+	// InputIDs has an id for each part of the input. This id is the one of the pendingItem from
+	// which the part comes, or "".
 	InputIDs []string `json:"input_ids,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func (b *beginning) repeated(ctx context.Context) (string, error) {
 }
 
 // tryTurn reads the conversation and begins its next response. Errors: conflict, execution_ended or
-// not_found if another request has changed the conversation in between.
+// not_found if another request has changed the conversation after it was read.
 func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	c, err := b.conversation(ctx, b.org, b.req.Conversation)
 	if err != nil {
@@ -154,8 +154,8 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 }
 
 // turnInput returns the messages of the next response's input: the pending items, followed by those
-// items of the request that do not repeat earlier ones. It leaves out pending results of calls that
-// are no longer open.
+// items of the request that do not repeat earlier items. It leaves out pending results of calls
+// that are no longer open.
 func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
 	var items []resolvedItem
 	answerable := slices.Clone(head.open)

@@ -61,7 +61,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer sends the response object in its current state, or `err` if it is not nil.
+// answer sends the response object in its current state, or the error err if err is not nil.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, f *fold, err error) {
 	if err != nil {
 		a.fail(w, r, err)
@@ -178,8 +178,8 @@ type beginning struct {
 	prefixes []prefix // prefixes of the input that may be the conversations of existing executions
 }
 
-// know sets what the client knows of the conversation before the request: the previous response, if
-// the request names one, and the history, which is a hash of the conversation.
+// know sets the fields about the conversation before the request: the previous response, if the
+// request names one, and the history, which is a hash of the conversation.
 func (b *beginning) know(ctx context.Context) error {
 	h := newHistory(b.org, b.req)
 	if b.req.origin().id != "" {

@@ -125,7 +125,7 @@ func (f *fold) itemDone(g *growing) {
 	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
 }
 
-// show adds an item to the output whose text is still empty. The item is a message or reasoning.
+// show adds an item with an empty text to the output. The item is a message or reasoning.
 func (f *fold) show(kind, message string) *growing {
 	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
 	f.part(g, textNames[kind].partAdded, "")
@@ -212,8 +212,8 @@ func (f *fold) grow(c logfold.Change) {
 	case c.Kind == logfold.PartClosed:
 		f.close(g, g.text.String())
 	case c.Kind == logfold.PartWithdrawn && !g.closed:
-		// An item whose part was closed before is withdrawn in the method `own`, when the log says
-		// that the task is retried.
+		// An item whose part was closed before the retry is withdrawn in the method `own`, when the
+		// log says that the task is retried.
 		f.withdraw(func(other *growing) bool { return other == g })
 	}
 }

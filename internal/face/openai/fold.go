@@ -21,7 +21,8 @@ type fold struct {
 	into string // id of the response that took the input, if it is another one than the response of the fold
 	asks bool   // the agent has begun to wait for a question at a position after asksAfter
 	// asksAfter is the position in the log up to which the client has answered the questions. The
-	// fold ignores waits for a question up to there. last is the position of the newest item.
+	// fold ignores waits for a question up to there. last is the position of the newest item that
+	// the fold has applied.
 	asksAfter, last int64
 
 	emitted    []Event // events since the last call of take
@@ -300,7 +301,7 @@ func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypte
 }
 
 // stops maps the stop reasons of a model call to the status of the response, and to the reason why
-// it is incomplete.
+// the response is incomplete.
 var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
 	// The model's message has filled the context window. OpenAI's API has no better reason for

@@ -9,11 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// history is a hash of a conversation as its client knows it, computed turn by turn. With it, the
-// server finds the execution of a client that sends its whole conversation. The hash leaves out
-// what some clients do not store: reasoning, item ids, and the division of text into items. There
-// are two hashes, with and without the calls of tools that workers have run, because some clients
-// drop these calls.
+// history is a hash of a conversation in the form in which its client sends it, computed turn by
+// turn. With it, the server finds the execution of a client that sends its whole conversation. The
+// hash leaves out what some clients do not store: reasoning, item ids, and the division of text
+// into items. There are two hashes, with and without the calls of tools that workers have run,
+// because some clients drop these calls.
 type history struct {
 	store.History
 	turn turn

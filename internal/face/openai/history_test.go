@@ -223,8 +223,8 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 }
 
 // TestAnotherHistoryIsAnotherRun checks when a create request with a whole conversation starts a
-// new execution. The conversation, the user, the model or the org differs; the response was deleted
-// or already continued; or the request has an idempotency key.
+// new execution: if its conversation, user, model or org differs from that of the earlier response,
+// if this response was deleted or already continued, or if the request has an idempotency key.
 func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	greet := `{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}`

@@ -2,8 +2,8 @@ package openai_test
 
 import "strings"
 
-// The models whose providers receive the parameters. Each provider that reasons on request has one
-// model here, or several if its models differ in that.
+// The models whose providers receive the parameters: for each provider, one model for each form in
+// which its models take the parameters.
 const (
 	claude     = "anthropic/claude-sonnet-4-5"
 	claude40   = "anthropic/claude-sonnet-4-0"

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/retention"
 )
 
-// pruneEnded prunes until the only ended run, or its log, is gone. The retention policy allows that
-// one millisecond after the end.
+// pruneEnded prunes until the only ended run, or its log, is gone. The retention policy allows the
+// deletion one millisecond after the end of the run.
 func (s *stage) pruneEnded() {
 	s.t.Helper()
 	for s.t.Context().Err() == nil {

@@ -108,7 +108,7 @@ type references struct {
 	responses map[string]*found
 
 	// wanted are the ids of the items to which the input refers. Each response is read once. Of the
-	// items of its input, only these are kept in memory.
+	// items of the response's input, only the wanted ones are kept in memory.
 	wanted map[string]bool
 	inputs map[string]map[string]resolvedItem
 
@@ -173,9 +173,9 @@ func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error)
 	return item, err
 }
 
-// origin returns the id of the entry that the item `i` shows, or uuid.Nil if it is unknown. The
-// function `join` puts the items of one entry into one message. origin reads no response. It knows
-// the entry only if an earlier item of the input refers to the same response.
+// origin returns the id of the entry that the item `i` shows, or uuid.Nil if it is unknown. With
+// this id, the function `join` puts the items of one entry into one message. origin reads no
+// response: the entry is known only if an earlier item of the input refers to the same response.
 func (r *references) origin(i readItem) uuid.UUID {
 	place, ok := placeOf(i.id)
 	f := r.responses[place.response]

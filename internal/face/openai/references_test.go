@@ -229,7 +229,8 @@ func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s.create(`"input":[`+reference(known)+`,`+reference(forged)+`]`).refused(400, "input[1].id", "item_not_found")
 	s.create(`"input":[{"type":"mcp_call","id":"`+strings.Replace(forged, "msg_", "mcp_", 1)+`"}]`).refused(400, "input[0].id", "item_not_found")
 
-	// A message with content is not looked up by its id, so a forged id is accepted there.
+	// A message with content is not looked up by its id, so a forged id in such a message is
+	// accepted.
 	s.create(`"input":[` + reference(known) + `,{"type":"message","role":"assistant","content":"b","id":"` + forged + `"},` + asked + `]`).object()
 
 	conversation := s.conversationOf(`{"items":[` + asked + `]}`)

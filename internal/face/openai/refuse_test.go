@@ -228,7 +228,7 @@ func TestModels(t *testing.T) {
 }
 
 // TestAnAnswerOfTooManyItemsNamesTheInput checks an error of the engine that is about a part of a
-// message. It names the parameter input.
+// message. The error names the parameter input.
 func TestAnAnswerOfTooManyItemsNamesTheInput(t *testing.T) {
 	s := newStage(t)
 	answer := `{"role":"assistant","content":"a"},`

@@ -38,8 +38,8 @@ func (k *kinds) AgentKind(ctx context.Context, org, kind string) (*store.Kind, e
 func (k *kinds) Unwrap() store.Store { return k.Store }
 
 // TestAModelWhoseWorkerRegistersMeanwhile checks a create request during which the worker of its
-// model registers. The request is served. If the store fails at that moment, the request gets an
-// error of the server.
+// model registers. The request gets a response. If the store fails when the server reads the kinds,
+// the request gets the status 500.
 func TestAModelWhoseWorkerRegistersMeanwhile(t *testing.T) {
 	k := &kinds{Store: opentest.Store(t)}
 	s := newStageOn(t, k, says("hello"))

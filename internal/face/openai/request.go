@@ -45,7 +45,7 @@ type request struct {
 	// parameter has no threshold, and nil if the parameter is missing.
 	CompactFrom *int `json:"compact_from,omitempty"`
 
-	// History is the hash of the conversation that the client knows, including the input.
+	// History is the hash of the conversation up to the end of the input.
 	History *historyOfResponse `json:"history,omitempty"`
 
 	inConversation

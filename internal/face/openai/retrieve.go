@@ -43,7 +43,7 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 }
 
 // includeMore adds encrypted reasoning to the response if the parameter include of the retrieve
-// request contains it, although the create request's did not.
+// request contains it, although the parameter include of the create request did not contain it.
 func (a *API) includeMore(ctx context.Context, org string, f *found, include []string) error {
 	asked := request{Include: include}
 	if !asked.wants(includeReasoning) {
@@ -56,8 +56,9 @@ func (a *API) includeMore(ctx context.Context, org string, f *found, include []s
 	return err
 }
 
-// retrieveQuery returns the query parameters of a retrieve request. If the request has a body, its
-// members are added, because OpenAI's Go client requests a stream in the body of a GET request.
+// retrieveQuery returns the query parameters of a retrieve request. If the request has a body, the
+// members of the body are added, because OpenAI's Go client requests a stream in the body of a GET
+// request.
 func retrieveQuery(r *http.Request) (url.Values, error) {
 	q := r.URL.Query()
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 4096))

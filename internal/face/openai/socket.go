@@ -42,8 +42,8 @@ type Admission struct {
 	// Context is the context of the WebSocket. When it ends, the WebSocket is closed, and the cause
 	// of the context is the reason.
 	Context context.Context
-	// Count counts a create request towards the limits of the caller's key. Its error refuses the
-	// request. Count may be nil.
+	// Count counts a create request towards the limits of the caller's key. If Count returns an
+	// error, the request is refused. Count may be nil.
 	Count func() error
 	// Leave is called when the WebSocket has ended; it may be nil.
 	Leave func()
@@ -145,8 +145,8 @@ func (k *socket) serve(ctx context.Context) error {
 	}
 }
 
-// attend waits until the socket has reached its age limit or the server stops. Its error is the
-// reason.
+// attend waits until the socket has reached its age limit or the server stops. The error that it
+// returns is the reason for the end of the WebSocket.
 func (k *socket) attend(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -178,7 +178,8 @@ func (k *socket) ping(ctx context.Context) error {
 }
 
 // close closes the socket with a code that tells the client whether to reconnect. Codes 1001 and
-// 1011 mean that it should reconnect. Code 1008 means that the client must change something first.
+// 1011 mean that the client should reconnect. Code 1008 means that the client must change something
+// first.
 func (k *socket) close(ctx context.Context, err error) {
 	code, reason := websocket.StatusCode(0), ""
 	switch {

@@ -41,8 +41,8 @@ func (n *chain) continues(c *creation) error {
 }
 
 // ended updates the chain after a response has ended. If the response is not stored, the chain is
-// now that response. If it failed, and had continued from the chain's response, the chain is
-// cleared.
+// now that response. If the ended response failed, and had continued from the chain's response, the
+// chain is cleared.
 func (n *chain) ended(c creation, f *fold) {
 	switch {
 	case f.status == statusFailed:

@@ -162,8 +162,8 @@ func TestSocketEndsAfterAnHour(t *testing.T) {
 	}
 }
 
-// TestSocketOfAServerThatStops checks that a stopping server closes an idle connection, and one
-// with a running response, with code 1001.
+// TestSocketOfAServerThatStops checks that a stopping server closes a connection without a running
+// response, and one with a running response, with code 1001.
 func TestSocketOfAServerThatStops(t *testing.T) {
 	stop := make(chan struct{})
 	said, open := make(chan struct{}, 1), make(chan struct{})

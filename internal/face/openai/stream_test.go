@@ -86,7 +86,7 @@ func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 }
 
 // TestCancelledStreamsAreReadAgain checks that a cancelled response keeps the output that it had
-// before.
+// before the cancel.
 func TestCancelledStreamsAreReadAgain(t *testing.T) {
 	said := make(chan struct{}, 1)
 	s := newStage(t, holds(thinks("hm", says("Hel", "lo")), said, nil))

@@ -98,7 +98,8 @@ func notOffered(name string) *Error {
 }
 
 // narrow removes from the agent's settings the tools that the tool choice does not allow. It also
-// checks the names of tools that workers run, which are known only together with the agent.
+// checks the names of tools that workers run; the names can be checked only when the agent is
+// known.
 func (c toolChoice) narrow(settings *perdure.ReactInput, agent string) error {
 	if c.allowed != nil {
 		for _, t := range c.allowed {

@@ -56,8 +56,9 @@ func TestTruncationIsWhatApplies(t *testing.T) {
 }
 
 // TestAConversationThatIsTooLong checks a conversation that is too long. If the parameter
-// truncation is "auto" or missing, it is compacted, and the usage includes the call for the
-// summary. If it is "disabled", the response fails, and the model is not called for a summary.
+// truncation is "auto" or missing, the conversation is compacted, and the usage includes the call
+// for the summary. If the parameter is "disabled", the response fails, and the model is not called
+// for a summary.
 func TestAConversationThatIsTooLong(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for truncation, fails := range map[string]bool{``: false, `"truncation":"auto",`: false, `"truncation":"disabled",`: true} {

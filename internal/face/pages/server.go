@@ -1,5 +1,5 @@
-// Package pages serves the web pages and the description of the API. They contain no data and need
-// no key.
+// Package pages serves the web pages and the description of the API. The pages contain no data of
+// an org and need no key.
 package pages
 
 import (
@@ -49,7 +49,7 @@ func (s *server) fixed(pattern, contentType string, content []byte) {
 }
 
 // register registers the files of the web pages. All paths below /ai/ get the same HTML document,
-// which itself decides what to show.
+// whose script decides what to show.
 func (s *server) register() error {
 	pages, err := readPages(s.files)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 // tokenLogin signs a browser in with the token in the URL that dev mode prints. One half of the
 // session's secret is sent as the cookie, and the other half in the fragment of a redirect to the
-// page. Browsers do not send fragments to servers, and the page removes it from the address bar.
+// page. Browsers do not send fragments to servers, and the page removes the fragment from the
+// address bar.
 func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
 	b := s.BrowserIn(w, r)
 	_, halves, key, err := s.SignIn(r.Context(), r.URL.Query().Get("token"), b)

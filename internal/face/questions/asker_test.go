@@ -9,8 +9,8 @@ import (
 
 // TestAskersAreThoseOfTheResponse checks who may not answer a question that has notAsker set: the
 // key that started the run, and the keys whose signals belong to the response that asks the
-// question. In the test, signals begin a response, join a running one, or arrive shortly before the
-// previous one ends. The senders of signals of other responses may answer.
+// question. In the test, signals begin a response, join a running response, or arrive shortly
+// before a response ends. The senders of signals of other responses may answer.
 func TestAskersAreThoseOfTheResponse(t *testing.T) {
 	each(t, func(h *testServer) {
 		keys := map[string]string{"starter": h.ClientKey}

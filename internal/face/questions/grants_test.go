@@ -25,7 +25,7 @@ func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*p
 }
 
 // startOf starts a run and claims it. The parameter `definition` is the id of the run's definition.
-// If it is uuid.Nil, startOf creates a definition and sets the id.
+// If the id is uuid.Nil, startOf creates a definition and stores its id there.
 func (h *testServer) startOf(definition *uuid.UUID) asker {
 	h.T.Helper()
 	if *definition == uuid.Nil {
@@ -121,8 +121,8 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	})
 }
 
-// TestAGrantAnswersOpenQuestions checks that a new grant also answers the open questions of the run
-// that it covers. The run continues with the answers to all of them.
+// TestAGrantAnswersOpenQuestions checks that a new grant also answers those open questions of the
+// run that the grant covers. The run continues with the answers to all these questions.
 func TestAGrantAnswersOpenQuestions(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

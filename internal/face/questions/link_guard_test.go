@@ -128,7 +128,7 @@ func TestWrongTokensAreLimited(t *testing.T) {
 }
 
 // TestALinkCountsTowardsItsKeysLimit checks that requests with a link count towards the request
-// limit of its key.
+// limit of the link's key.
 func TestALinkCountsTowardsItsKeysLimit(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)

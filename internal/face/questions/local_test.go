@@ -101,8 +101,8 @@ func secretPlan() perdure.NewQuestion {
 }
 
 // TestALocalQuestionIsReadThroughItsWorker checks a question of a LOCAL run. While the run's worker
-// is connected, it looks like any other question. Without the worker, only the length and the hash
-// of its content are shown, and it can only be denied.
+// is connected, the question looks like one of a REMOTE run. Without the worker, the server shows
+// only the length and the hash of the question's content, and the question can only be denied.
 func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -192,8 +192,9 @@ func TestALocalQuestionIsInNoRecord(t *testing.T) {
 	})
 }
 
-// TestALinkToALocalQuestion checks the page of a link to a question of a LOCAL run. It shows the
-// question while the run's worker is connected. Otherwise the question can only be denied there.
+// TestALinkToALocalQuestion checks the page of a link to a question of a LOCAL run. The page shows
+// the question while the run's worker is connected. Without the worker, the form on the page can
+// only deny the question.
 func TestALinkToALocalQuestion(t *testing.T) {
 	h := open(t)
 	_, key := h.newKey("ann", perdure.KeyApprover)

@@ -122,8 +122,8 @@ func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Rea
 	return out.json("questions", all)
 }
 
-// change sends a question in its current state. If the question's execution was pruned, it sends
-// nothing.
+// change sends a question in its current state. If the question's execution was pruned, change
+// sends nothing.
 func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *eventWriter) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -83,7 +83,8 @@ func TestTheStreamWorksWithoutHints(t *testing.T) {
 }
 
 // TestASlowReaderOfQuestions checks that a reader that does not read blocks no other reader. When
-// it reads again, it receives the newest state of every question, but not every change in between.
+// the slow reader continues to read, it receives the newest state of every question, but not each
+// change that it has missed.
 func TestASlowReaderOfQuestions(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t)
@@ -147,7 +148,7 @@ func TestStreamsOfAKey(t *testing.T) {
 	}
 }
 
-// TestAnIdleStreamOfQuestionsPings checks that an idle stream sends pings.
+// TestAnIdleStreamOfQuestionsPings checks that a stream without events sends pings.
 func TestAnIdleStreamOfQuestionsPings(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t, facetest.PingAlways)

@@ -56,8 +56,8 @@ type bulkOutput struct {
 // which the list of executions gets the same filter.
 const maxFilter = 16 << 10
 
-// bulkRequest returns the bulk action that a client has requested, after the checks of the filter
-// that the list of executions also makes.
+// bulkRequest returns the bulk action that a client has requested. It checks the filter like the
+// list of executions does.
 func (s *server) bulkRequest(ctx context.Context, org, action string, f listFilter) (r bulk.Request, err error) {
 	if raw, err := json.Marshal(f); err != nil || len(raw) > maxFilter {
 		return r, perdure.FieldErrorf("filter", "has over %d bytes", maxFilter)

@@ -45,7 +45,8 @@ type shownMessage struct {
 	Parts json.RawMessage `json:"parts" doc:"null if they have more than 256 KiB."`
 }
 
-// maxCallBytes is the maximum size in bytes of the conversation of a model call that can be shown.
+// maxCallBytes is the maximum size in bytes of a conversation that the server loads to show a model
+// call.
 const maxCallBytes = 32 << 20
 
 // storedCall returns the stored data of a model call. Errors: not_found; conflict for a LOCAL

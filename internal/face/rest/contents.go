@@ -158,7 +158,7 @@ func (s *server) showTasks(ctx context.Context, x *perdure.Execution, tasks []*p
 }
 
 // showSignals completes signals before they are sent. It does not show the values of signals to
-// LOCAL executions, which the server stores only until the signals are consumed.
+// LOCAL executions: the server stores these values only until the signals are consumed.
 func (s *server) showSignals(ctx context.Context, x *perdure.Execution, signals []*perdure.Signal) error {
 	all := make([]homes.Field, len(signals))
 	for i, signal := range signals {
