@@ -150,8 +150,9 @@ func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	return r.ended.heads[id]
 }
 
-// nextPage reads the next page of heads from the server. If the read fails, or maxHeads heads are already
-// in memory, it makes the run stop reading pages. It does not return if the lease is lost.
+// nextPage reads the next page of heads (EndedHead) from the server. If the read fails, or maxHeads
+// heads are already in memory, it makes the run stop reading pages. If the lease is lost, nextPage ends
+// the goroutine of the run and does not return.
 func (r *run) nextPage() {
 	e := &r.ended
 	if len(e.heads) >= maxHeads {
@@ -237,8 +238,9 @@ func (r *run) hasEnded(t perdure.NewTask) bool {
 	return false
 }
 
-// recall reads the contents of those tasks among the futures that have ended. If few heads are left in
-// memory, it first reads another page, because the function will soon schedule the tasks on that page.
+// recall reads the contents of those tasks among the futures that have ended. If memory holds few
+// heads (ended tasks without their contents), recall first reads the next page of heads from the
+// server, because the agent's function will soon schedule these tasks.
 func (r *run) recall(futures []agent.Future) error {
 	if r.ended.more && len(r.ended.heads) < perdure.EndedPageHeads/2 {
 		r.nextPage()

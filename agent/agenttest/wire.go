@@ -82,8 +82,9 @@ func (l *wire) die() {
 	l.w.replace()
 }
 
-// lose moves this worker's leases to a new worker, and does not tell this worker. It returns when the
-// new worker has claimed the work, or at the end of the run, as the plan says.
+// lose moves this worker's leases to a new worker, and does not tell this worker. If the plan's fault
+// is loseBefore, lose returns when the new worker has claimed the work; otherwise it returns when the
+// execution has ended.
 func (l *wire) lose() {
 	l.cutLine()
 	time.Sleep(latency) // waiting polls end meanwhile, or claim work

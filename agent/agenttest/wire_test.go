@@ -142,8 +142,8 @@ func TestSecondRunIsFound(t *testing.T) {
 	}
 }
 
-// TestDifferences checks that the function different reports a difference in each part of an
-// outcome that the checks compare, and ignores Elapsed, Commits and Ran.
+// TestDifferences checks the function `different`, which compares two outcomes: it reports a
+// difference in each field, except Elapsed, Commits and Ran.
 func TestDifferences(t *testing.T) {
 	base := func() Outcome {
 		return Outcome{

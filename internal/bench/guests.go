@@ -44,7 +44,8 @@ const guestPace = 200 * time.Millisecond
 // guestSlots is the number of slots of a guest's worker.
 const guestSlots = 32
 
-// guestsRole is the process that runs all guests. args has their orgSpecs as JSON.
+// guestsRole is the main function of the process that runs all guests. args has the orgSpecs of the
+// guests as JSON, one for each.
 func guestsRole(ctx context.Context, args []string) error {
 	var specs []orgSpec
 	if err := json.Unmarshal([]byte(args[0]), &specs); err != nil {

@@ -25,8 +25,8 @@ const (
 	lately = time.Second
 	// burst is the maximum budget of an org.
 	burst = 100 * time.Millisecond
-	// most is the maximum debt of an org. A budget can become negative, because the time of a visit
-	// is charged only when the visit leaves its place.
+	// most is the maximum debt of an org. A budget can become negative, because the computing time
+	// of a request is charged only when its visit gives up its place.
 	most = 2 * time.Second
 	// look is the interval at which the growth rate of the budgets is computed. While visits of an
 	// org wait, the org's budget is examined at least this often.

@@ -193,8 +193,9 @@ func Compute(ctx context.Context) (done func()) {
 	return done
 }
 
-// Part is like Compute, for work that may itself wait, for example for the store. The work must use
-// the returned context, so that [Wait] releases the place.
+// Part waits for a place like Compute, for work that may itself wait, for example for the store. The
+// work must use the returned context. A call of [Wait] in the work then releases the place that Part
+// has taken, for as long as the work waits.
 func Part(ctx context.Context) (part context.Context, done func()) {
 	v := of(ctx)
 	if v == nil || v.hasPlace() {

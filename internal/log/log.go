@@ -16,8 +16,8 @@ const (
 	// pageRecords is the maximum number of records in one read of the store. The store itself
 	// limits the number of bytes in one read.
 	pageRecords = 500
-	// tick is the interval at which the heads of logs are read even without a hint. It is also the
-	// default interval of idle items.
+	// tick is the interval at which the server reads the heads of the logs that have readers, even
+	// without a hint. It is also the default interval between two idle items.
 	tick = time.Second
 )
 

@@ -49,7 +49,8 @@ type scanner struct {
 	column int
 	// empty reports whether the list item has no content yet.
 	empty bool
-	// hidden reports whether the list item may contain code or HTML, which may include blank lines.
+	// hidden reports whether the innermost open list item may contain code or HTML. That may include
+	// blank lines, so a blank line does not end the item for certain.
 	hidden bool
 
 	// text reports whether the innermost open block of a quote or list is certainly a paragraph, so

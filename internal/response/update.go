@@ -10,8 +10,8 @@ import (
 // response. A field that is "" or nil is absent.
 type Update struct {
 	ResponseID string
-	// ProviderResponseID is the response id of a provider or inner agent. It is set after a Host
-	// has replaced ResponseID by its own id.
+	// ProviderResponseID is the id that the model provider, or an agent inside the agent, has given
+	// the response. It is set if a [Host] has replaced the value of ResponseID by an id of the host.
 	ProviderResponseID string
 	MessageID          string
 	AgentID            string

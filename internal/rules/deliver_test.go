@@ -15,7 +15,8 @@ import (
 var everything = &perdure.Webhook{ID: uuid.New(), Org: "acme", Events: []string{"*"}, Enabled: true}
 
 // TestDeliveriesHoldNoText checks the deliveries of events of all types. The events have texts in
-// members of any name, but the deliveries contain only the members that the event types declare.
+// JSON members with arbitrary names. A delivery contains only the members that its event type
+// declares.
 func TestDeliveriesHoldNoText(t *testing.T) {
 	const secret = "text of a conversation"
 	delivered := map[perdure.EventType]bool{}

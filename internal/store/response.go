@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Response is the row of a response to one input. If a running response takes up the input, the new
-// response has joined the running one: the id of the new response is then another name of the
-// running one.
+// Response is the row of a response. Each input of an execution has a row and an id. If an input
+// arrives while a response is running, the running response may take it up. The row of that input
+// has then joined the row of the running response: both ids name the same response.
 type Response struct {
 	ID        string
 	Execution uuid.UUID

@@ -136,6 +136,7 @@ test("JSON has colours, and the page is as high as without them", async ({ page,
   });
   await page.goto(`${dev.url}/ai/runs/${x.id}`);
   const args = page.locator("[data-tool=read-file]").first();
+  await expect(args).toHaveAttribute("data-state", "done"); // a card is open while its tool is at work
   await args.getByRole("button").first().click();
   const json = args.getByRole("group", { name: "Arguments" });
   await expect(json).toContainText('"path"');

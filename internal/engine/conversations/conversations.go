@@ -127,8 +127,8 @@ func (c *Conversations) Add(ctx context.Context, org string, at Place, items []j
 	return err
 }
 
-// Delete deletes a conversation with its pending items. The executions of the conversation are not
-// deleted. Error: not_found.
+// Delete deletes a conversation of the OpenAI API, with the items that clients have added and that no
+// execution has used yet. The executions of the conversation are not deleted. Error: not_found.
 func (c *Conversations) Delete(ctx context.Context, org, id string) error {
 	_, err := c.conversation(ctx, store.Command{
 		Name: "delete conversation", Lane: store.LaneCommits, Org: org, Frees: true,

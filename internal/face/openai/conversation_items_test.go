@@ -130,8 +130,9 @@ func TestCallsInAConversation(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatCameTooLateIsLeftOut checks a result that was added to a conversation before a
-// user message ended its call. The next create request omits the result and succeeds.
+// TestAnAnswerThatCameTooLateIsLeftOut checks a tool result that a client adds to a conversation,
+// and that is not used yet when a user message withdraws its tool call. The next create request
+// leaves the result out and succeeds.
 func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	s := newStage(t, calls("", "f", `{}`), says("ok"))
 	id := s.conversationOf(`{}`)

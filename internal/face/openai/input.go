@@ -110,8 +110,9 @@ func (i givenItem) read(at string) (readItem, error) {
 	return one, err
 }
 
-// lostCall parses a call of a tool that a worker has run, for which the client has not kept the id.
-// The result is the output in the item, if the client has sent one.
+// lostCall parses a call of a tool that a worker has run, which the client sends without the call's
+// id. The call gets a new id. Its result is the item's output; if the item has none, the result is
+// an error that says so to the model.
 func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	i.CallID = "call_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	call, err := i.call(at)

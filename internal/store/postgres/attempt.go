@@ -256,9 +256,10 @@ func (a *attempt) commit(p *pipe.Pipe) error {
 }
 
 // answers reports whether a command's answer may depend on data of another transaction. That data
-// may be visible before it is durable, or before it is on the standby. Only a COMMIT that writes
-// waits for the disk and the standby, so the answer must wait for such a COMMIT. The answer to a
-// pick depends only on the pick's own writes.
+// may be visible before it is durable, or before it is on the standby. Of the COMMITs of this
+// attempt, only one that writes waits for the disk and the standby, so the answer must wait for a
+// COMMIT that writes. A pick (a search for work, as by a claim) is no such command: its answer
+// depends only on its own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

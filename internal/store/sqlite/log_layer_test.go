@@ -49,7 +49,7 @@ func TestFullLogFailsTheBatchAlone(t *testing.T) {
 }
 
 // TestARollbackOfTheCommitterWritesNothing checks that a rollback of the committer drops the pages
-// that are collected for the log, and writes none of them.
+// that the log layer has collected for SQLite's write-ahead log, and writes none of them.
 func TestARollbackOfTheCommitterWritesNothing(t *testing.T) {
 	folder := t.TempDir()
 	d := disktest.New(t, folder)

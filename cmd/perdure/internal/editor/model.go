@@ -215,8 +215,8 @@ func (m *model) dim(text string) string {
 	return dim.Render(ansi.Truncate(text, max(m.width-1, 1), "…"))
 }
 
-// openRows returns the last rows of the text that has no line end yet, in at most a third of the
-// terminal.
+// openRows returns the last rows of the output that is not complete yet (m.open), wrapped to the
+// width of the terminal. The rows take at most a third of the terminal's height.
 func (m *model) openRows() []string {
 	if m.open == "" {
 		return nil

@@ -33,8 +33,9 @@ var (
 )
 
 const (
-	// heldWebhooks is the lock name for the webhooks of all orgs and their revision. One lock for
-	// all orgs is enough, because webhooks rarely change.
+	// heldWebhooks is the name of the lock for the webhooks of all orgs, and for the random revision
+	// that each change of a webhook replaces. One lock for all orgs is enough, because webhooks rarely
+	// change.
 	heldWebhooks = "webhooks"
 	// dueByWebhookText and deliveryByKeyText are conditions of statements. The dialect adds the
 	// locking clause.
