@@ -92,8 +92,8 @@ func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep,
 	return p.fitting(pieces, all, record.Pinned), all
 }
 
-// countCovered returns how many of the pieces a summary replaces: all except an earlier compaction
-// and the pinned pieces, which stay in the context.
+// countCovered returns the number of pieces that a summary replaces. These are all pieces except an
+// earlier compaction and the pinned pieces, which stay in the context.
 func countCovered(pieces []piece, pinned []uuid.UUID) int {
 	n := 0
 	for _, c := range pieces {

@@ -186,7 +186,8 @@ func (o GenerateOptions) check(messages []perdure.InputMessage) error {
 	return perdure.CheckMessages("messages", nil, messages)
 }
 
-// generate calls the model for Generate.
+// generate runs a task that the function [Generate] has scheduled: it calls the model with the request
+// in in.Generate.
 func generate(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (modelAnswer, error) {
 	return answerAlone(ctx, c, provider, in, in.Generate.ask(in.Model), in.Generate.Silent)
 }

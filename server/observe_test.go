@@ -305,9 +305,9 @@ func TestMetricsOfAKnownRun(t *testing.T) {
 	})
 }
 
-// TestPendingIsCountedByQueue checks the metrics of waiting executions and tasks: their number in each
-// queue, and the age of the oldest one. All queues that belong to a single run share one label, and no
-// label contains a UUID.
+// TestPendingIsCountedByQueue checks the metrics of pending executions and tasks: their number in each
+// queue, and the age of the oldest one. Queues that are named after a run (run:UUID) are counted
+// together under one label, so no label contains a UUID.
 func TestPendingIsCountedByQueue(t *testing.T) {
 	o := observe(t, server.Config{})
 	stop := o.employ(nil) // registers the kinds, which stay registered after the worker has stopped

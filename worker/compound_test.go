@@ -134,8 +134,8 @@ func TestWaitAnyTimesOut(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			said := sayMet(ctx.WaitAny(time.Millisecond, agent.OnSignal("late"), agent.OnTimer(time.Hour)))
-			// The recorded outcome is a timeout. It is the same when the function is entered again,
-			// although the signal is pending then.
+			// The outcome of this wait, a timeout, is recorded. When the function is entered again,
+			// WaitAny returns the timeout again, although the signal "late" has arrived by then.
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
 				return "", err
 			}

@@ -163,7 +163,7 @@ func stream(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// streamTime is how long the function stream stays connected.
+// streamTime is the time for which each call of the attack `stream` reads a log before it disconnects.
 const streamTime = 5 * time.Second
 
 // poll asks for the tasks of a queue without tasks.

@@ -43,9 +43,10 @@ type SignalRequest struct {
 type SignalReply = rules.SignalReply
 
 // Signal stores a signal, and wakes the execution if the signal meets the execution's wait. Errors:
-// invalid_argument, not_found, execution_ended, payload_too_large, conflict (r.Head is not the last
-// response, or another request has just used the idempotency key), rate_limited (the limits of the
-// key that started the execution), idempotency_key_reused.
+// invalid_argument, not_found, execution_ended, payload_too_large, conflict (r.Head names another
+// response than the conversation's last one, or a concurrent request has the same idempotency key),
+// rate_limited (the limits of the key that started the execution), idempotency_key_reused (an earlier
+// request with another content has the same idempotency key).
 func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err

@@ -21,8 +21,8 @@ type Turn struct {
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 }
 
-// UserMessageValue is the value of a stored userMessage signal: the user's text and parts, or a
-// Turn.
+// UserMessageValue is the value of a stored userMessage signal: either the user's text and parts, or
+// a Turn (several messages, and settings for the response).
 type UserMessageValue struct {
 	Text  *string        `json:"text,omitempty"`
 	Parts []perdure.Part `json:"parts,omitempty"`

@@ -89,7 +89,7 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	return n
 }
 
-// Commit stores a worker's commit to an execution. Its result in Decision.Value is a CommitAnswer.
+// Commit stores a worker's commit to an execution. The command's result is a CommitAnswer.
 // If the commit is a repeat, the result is the stored CommitAnswer. Errors: not_found, lease_lost,
 // conflict, invalid_argument, already_exists, idempotency_key_reused, payload_too_large,
 // permission_denied.

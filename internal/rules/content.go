@@ -92,7 +92,7 @@ func ChunkNeeds(x *perdure.Execution, owner perdure.BlobOwner, blob uuid.UUID) s
 }
 
 // AppendChunk appends a piece to a content that is being uploaded. `at` is the offset of the piece
-// in bytes. The result in Decision.Value is the hash of the content up to the end of the piece.
+// in bytes. The command's result is the hash of the content up to the end of the piece.
 // Errors: not_found, execution_ended, lease_lost, conflict, rate_limited.
 func AppendChunk(s *store.State, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (*store.Changes, error) {
 	if err := checkOwner(s, owner); err != nil {

@@ -89,7 +89,7 @@ func (c Config) CheckPending(row *store.Conversation) error {
 }
 
 // KeyedExecution looks up the execution that an earlier request with the idempotency key started.
-// Its result in Decision.Value is a *uuid.UUID, nil if there is none. Error:
+// The command's result is a *uuid.UUID, nil if there is none. Error:
 // idempotency_key_reused.
 func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Changes, error) {
 	known := s.Idempotency
@@ -102,7 +102,7 @@ func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Chang
 	return Answer(&known.Execution), nil
 }
 
-// CreateConversation stores a new conversation with its first items. Its result in Decision.Value
+// CreateConversation stores a new conversation with its first items. The command's result
 // is the conversation's row. Error: rate_limited.
 func CreateConversation(s *store.State, row store.Conversation, items []json.RawMessage) (*store.Changes, error) {
 	if s.Conversation != nil {
@@ -117,7 +117,7 @@ func CreateConversation(s *store.State, row store.Conversation, items []json.Raw
 	return ch, nil
 }
 
-// SetConversationMetadata replaces the metadata of a conversation. Its result in Decision.Value is
+// SetConversationMetadata replaces the metadata of a conversation. The command's result is
 // the conversation's row. Errors: not_found, rate_limited.
 func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage) (*store.Changes, error) {
 	if s.Conversation == nil {
@@ -136,7 +136,7 @@ func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage
 
 // AddToConversation appends pending items to a conversation that the caller has read before (`at`).
 // `more` is the total size of the items in bytes. `mark` identifies the request, so that a repeated
-// request changes nothing. The result in Decision.Value is the conversation's row. Errors:
+// request changes nothing. The command's result is the conversation's row. Errors:
 // not_found, conflict, rate_limited, payload_too_large, invalid_argument.
 func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items []json.RawMessage, more int64, mark string) (*store.Changes, error) {
 	if s.Conversation != nil && s.Conversation.Mark == mark {
@@ -159,7 +159,7 @@ func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items [
 	return ch, nil
 }
 
-// DeleteConversation deletes a conversation with its pending items. Its result in Decision.Value is
+// DeleteConversation deletes a conversation with its pending items. The command's result is
 // the conversation's row before the deletion. Error: not_found.
 func DeleteConversation(s *store.State, id string) (*store.Changes, error) {
 	if s.Conversation == nil {

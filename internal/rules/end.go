@@ -25,7 +25,7 @@ func EndNeeds(x *perdure.Execution) store.Needs {
 const notBegun = "cancelled: the execution is being cancelled"
 
 // Cancel ends a PENDING or WAITING execution. A RUNNING one becomes CANCELLING: its pending tasks
-// are cancelled, and its worker has the time CancelGrace to end it. The result in Decision.Value is
+// are cancelled, and its worker has the time CancelGrace to end it. The command's result is
 // true. If the execution has ended already, the changes are nil. Error: not_found.
 func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {

@@ -77,7 +77,7 @@ func taskLeaseLost(id uuid.UUID) error {
 // RenewNeeds says which rows the engine must read into the store.State that it passes to RenewLease.
 func RenewNeeds(*perdure.Execution) store.Needs { return store.Needs{Patterns: []string{"**"}} }
 
-// RenewLease renews a lease on an execution. Its result in Decision.Value is a perdure.AgentHeartbeatReply.
+// RenewLease renews a lease on an execution. The command's result is a perdure.AgentHeartbeatReply.
 func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, lease) {
 		return Answer(perdure.AgentHeartbeatReply{Lost: true}), nil

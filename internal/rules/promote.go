@@ -28,7 +28,7 @@ func CheckPromotable(x *perdure.Execution) error {
 }
 
 // Promote changes a LOCAL execution to REMOTE if the server has copies of all its contents. The
-// result in Decision.Value is a Promotion. If contents are missing, the Promotion names the next
+// command's result is a Promotion. If contents are missing, the Promotion names the next
 // ones to copy. If blocks are open, Promote closes them, because after the change another worker
 // may write blocks. Errors: not_found, conflict.
 func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {

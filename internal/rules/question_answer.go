@@ -55,7 +55,7 @@ func AnswerNeeds(v NewVote) store.Needs {
 }
 
 // AnswerQuestion stores a vote. If the vote decides the question, and the execution waits for the
-// decision, AnswerQuestion wakes the execution. The result in Decision.Value is a VoteReply.
+// decision, AnswerQuestion wakes the execution. The command's result is a VoteReply.
 // Errors: not_found, question_decided, details_changed, already_voted, permission_denied,
 // invalid_argument; ErrLinkEnded, if the vote comes through a link that does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {

@@ -26,7 +26,7 @@ func LinkNeeds(n NewLink) store.Needs {
 }
 
 // CreateLink creates a link through which the holder of an API key can answer a question, if the
-// key may answer it now. Its result in Decision.Value is the link. Errors: not_found,
+// key may answer it now. The command's result is the link. Errors: not_found,
 // invalid_argument, question_decided, already_voted.
 func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	q := s.Questions[n.Question]

@@ -138,7 +138,7 @@ func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*s
 }
 
 // CancelResponse cancels the execution if the response is the execution's current one and has not
-// ended. Otherwise the result in Decision.Value is false. Error: not_found.
+// ended. Otherwise the command's result is false. Error: not_found.
 func CancelResponse(s *store.State, cfg Config, execution uuid.UUID, id string) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

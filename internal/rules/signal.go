@@ -100,8 +100,8 @@ func SignalNeeds(x *perdure.Execution, r NewSignal) store.Needs {
 	return n
 }
 
-// Signal stores a signal, and wakes the execution if the signal meets the execution's wait. Its
-// result in Decision.Value is a SignalReply. Errors: not_found, execution_ended, conflict,
+// Signal stores a signal, and wakes the execution if the signal meets the execution's wait. The
+// command's result is a SignalReply. Errors: not_found, execution_ended, conflict,
 // rate_limited, idempotency_key_reused, invalid_argument.
 func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Changes, error) {
 	if s.Execution == nil {

@@ -26,7 +26,7 @@ func StartNeeds(r NewExecution) store.Needs {
 }
 
 // Start inserts an execution with its first event. If an earlier request with the idempotency key
-// has inserted one, Start inserts nothing. The result in Decision.Value is the inserted row, or the
+// has inserted one, Start inserts nothing. The command's result is the inserted row, or the
 // id of the existing execution. Errors: not_found (definition, conversation), conflict,
 // rate_limited, idempotency_key_reused.
 func Start(s *store.State, r NewExecution) (*store.Changes, error) {

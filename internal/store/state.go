@@ -109,8 +109,8 @@ type Holding struct {
 	Alone      bool // one of these executions must run alone
 }
 
-// Load is the number of running tasks, and whether tasks wait, for a concurrency key or a queue of
-// one org.
+// Load is the number of running tasks with one concurrency key or of one queue, in one org, and
+// whether further tasks of that key or queue wait.
 type Load struct {
 	Running int
 	// Waiting reports whether a pending task could be claimed now if there were no limits.

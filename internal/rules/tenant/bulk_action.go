@@ -26,7 +26,7 @@ func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes
 	return rules.Answer(known), nil
 }
 
-// StartBulkAction inserts a bulk action. Its result in Decision.Value is the action's row. If the
+// StartBulkAction inserts a bulk action. The command's result is the action's row. If the
 // idempotency key belongs to an existing action, nothing is inserted, and the result is the row of
 // that action. Errors: conflict (too many actions run), idempotency_key_reused.
 func StartBulkAction(s *store.State, by Change, n NewBulkAction) (*store.Changes, error) {
@@ -84,7 +84,7 @@ func (t BulkTurn) Needs(name perdure.BulkActionName, x *perdure.Execution) store
 
 // TakeBulkTurn applies a bulk action to one execution, and counts the execution as handled. If the
 // execution was handled already, nothing changes. If the command cannot be applied to the
-// execution, the execution counts as failed. The result in Decision.Value is the updated action;
+// execution, the execution counts as failed. The command's result is the updated action;
 // nil if the action was deleted.
 func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes, error) {
 	a := s.BulkAction

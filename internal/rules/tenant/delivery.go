@@ -10,7 +10,7 @@ import (
 )
 
 // TakeDeliveries takes the due deliveries for a sender, for the time perdure.DeliveryLease. The
-// result in Decision.Value contains their rows.
+// command's result contains their rows.
 func TakeDeliveries(s *store.State) (*store.Changes, error) {
 	if len(s.Due) == 0 {
 		return nil, nil
@@ -54,7 +54,7 @@ func (o Outcome) gone() bool { return o.Status == statusGone }
 func (o Outcome) NeedsWebhook() bool { return o.gone() }
 
 // EndAttempt records the outcome of an attempt to send a delivery. If the endpoint has responded
-// with 410 Gone, the webhook is disabled. The result in Decision.Value is the delivery's row.
+// with 410 Gone, the webhook is disabled. The command's result is the delivery's row.
 // EndAttempt returns no changes if the delivery was deleted, or another sender has taken it.
 func EndAttempt(s *store.State, by Change, o Outcome) (*store.Changes, error) {
 	d := s.Delivery
@@ -97,7 +97,7 @@ func pauseAfter(attempt int, asked time.Duration) time.Duration {
 }
 
 // Resend makes a delivery due at once, even if it has succeeded or is dead. All attempts of the
-// schedule are available again. The result in Decision.Value is the delivery's row. Errors:
+// schedule are available again. The command's result is the delivery's row. Errors:
 // not_found; conflict, if the delivery's webhook is disabled.
 func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	if err := checkSends(s, k.Webhook); err != nil {
@@ -113,7 +113,7 @@ func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	return delivering(d), nil
 }
 
-// SendTest adds a delivery of an event webhook.test to a webhook. Its result in Decision.Value is
+// SendTest adds a delivery of an event webhook.test to a webhook. The command's result is
 // the delivery's row. Errors: not_found, conflict if the webhook is disabled.
 func SendTest(s *store.State, webhook, event uuid.UUID) (*store.Changes, error) {
 	if err := checkSends(s, webhook); err != nil {

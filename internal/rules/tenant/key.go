@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CreateKey stores a new API key. Its result in Decision.Value is the key's row.
+// CreateKey stores a new API key. The command's result is the key's row.
 func CreateKey(s *store.State, by Change, key perdure.APIKey) (*store.Changes, error) {
 	key.CreatedAt = s.Now
 	row := key
@@ -15,7 +15,7 @@ func CreateKey(s *store.State, by Change, key perdure.APIKey) (*store.Changes, e
 }
 
 // ChangeKey passes the row of an API key to the function `change`. If the function has changed the
-// row, ChangeKey stores it with an audit record. The result in Decision.Value is the key's row.
+// row, ChangeKey stores it with an audit record. The command's result is the key's row.
 // Errors: not_found, and those of the function.
 func ChangeKey(s *store.State, by Change, id uuid.UUID, change func(now perdure.Time, k *perdure.APIKey) error) (*store.Changes, error) {
 	if s.Key == nil {

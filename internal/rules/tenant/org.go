@@ -7,7 +7,7 @@ import (
 )
 
 // ChangeOrg stores the org that the function `change` returns, with an audit record, if the org is
-// new, or was disabled or enabled. Otherwise it stores nothing. The result in Decision.Value is the
+// new, or was disabled or enabled. Otherwise it stores nothing. The command's result is the
 // org's row. Errors: those of the function.
 func ChangeOrg(s *store.State, by Change, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*store.Changes, error) {
 	before := copyOrg(s.Org)

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// StartSession stores a new session of an API key. Its result in Decision.Value is the session's
+// StartSession stores a new session of an API key. The command's result is the session's
 // row. Error: unauthenticated, if the key was revoked.
 func StartSession(s *store.State, by Change, session perdure.Session) (*store.Changes, error) {
 	if session.KeyID != nil && (s.Key == nil || s.Key.RevokedAt != nil) {
@@ -18,7 +18,7 @@ func StartSession(s *store.State, by Change, session perdure.Session) (*store.Ch
 	return &store.Changes{Session: &row, Audit: by.session(s.Now, nil, &row), Answer: &rules.Decision{Value: &session}}, nil
 }
 
-// EndSession ends a session. The result in Decision.Value is the session's row. Error: not_found,
+// EndSession ends a session. The command's result is the session's row. Error: not_found,
 // also if the function `visible` reports that the caller may not see the session.
 func EndSession(s *store.State, by Change, id uuid.UUID, visible func(*perdure.Session) bool) (*store.Changes, error) {
 	if s.Session == nil || s.Session.ExpiresAt.Reached(s.Now) || !visible(s.Session) {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CreateWebhook stores a new webhook. Its result in Decision.Value is the webhook's row. Errors:
+// CreateWebhook stores a new webhook. The command's result is the webhook's row. Errors:
 // invalid_argument; conflict, if the org has the maximum number of webhooks.
 func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes, error) {
 	if s.WebhookCount >= perdure.MaxWebhooks {
@@ -41,7 +41,7 @@ func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r pe
 }
 
 // RotateWebhook replaces the secret of a webhook. For perdure.OldSecretLife, deliveries are also
-// signed with the previous secret. The result in Decision.Value is the webhook's new row. Errors:
+// signed with the previous secret. The command's result is the webhook's new row. Errors:
 // not_found.
 func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) {
@@ -93,7 +93,7 @@ func checkBound(s *store.State, key *uuid.UUID) error {
 }
 
 // DeleteWebhook deletes a webhook and its secrets. Its deliveries are deleted later, step by step.
-// The result in Decision.Value is the webhook's row before the deletion. Errors: not_found.
+// The command's result is the webhook's row before the deletion. Errors: not_found.
 func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
 	if s.Webhook == nil {
 		return nil, noWebhook(id)
@@ -105,7 +105,7 @@ func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, err
 }
 
 // DisableOverdue disables a webhook that has too many waiting deliveries; the deliveries become
-// dead. The result in Decision.Value is the webhook's new row. If the webhook no longer has too
+// dead. The command's result is the webhook's new row. If the webhook no longer has too
 // many, or is already disabled, the changes are nil.
 func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {

@@ -57,7 +57,7 @@ func SeeWorkers(s *store.State, seen []uuid.UUID) (*store.Changes, error) {
 	return &store.Changes{SeenWorkers: seen, ForgetWorkers: &old, Answer: &rules.Decision{}}, nil
 }
 
-// PauseQueue pauses a queue. Its result in Decision.Value is the pause. If the queue is paused
+// PauseQueue pauses a queue. The command's result is the pause. If the queue is paused
 // already, nothing changes. Errors: conflict, if the org has the maximum number of paused queues.
 func PauseQueue(s *store.State, by Change, queue string) (*store.Changes, error) {
 	if s.Pause != nil {

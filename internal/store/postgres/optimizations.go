@@ -13,8 +13,8 @@ type optimizations struct {
 	// waits for each result. Otherwise commands are decided concurrently ([pipe.Pipe]), their
 	// writes are deferred, and equal statements become one statement for many rows ([pipe.Groups]).
 	groups bool
-	// earlyReads turns off early reads: a read returns only after its transaction has ended.
-	// Otherwise the transaction ends in the background.
+	// earlyReads turns off early reads. With early reads, a read returns before its transaction has
+	// ended; without them, it returns afterwards.
 	earlyReads bool
 	// texts turns off the text index, which is then neither filled nor searched
 	// ([read.TextFiller]).

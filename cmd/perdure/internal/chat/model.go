@@ -72,10 +72,10 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 	return all
 }
 
-// startRequest returns the settings of a new run: the command's settings, with the model that was
-// chosen in the chat. If the command names no models, the new run has the models of the previous
-// run. The result `chosen` is the name of the chosen model if the choice changes the first model of
-// the run, and otherwise "".
+// startRequest returns the settings of a new run. They are the command's settings, but if the user
+// has chosen a model in the chat, that model is the first one. If the command names no models, the
+// new run has the models of the previous run. The result `chosen` is the name of the chosen model if
+// it was not the first one anyway, and otherwise "".
 func (s *session) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.options.Start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")
