@@ -24,13 +24,13 @@ type Stream struct {
 	// has closed it.
 	ClosedBy  *StreamProducer
 	CreatedAt perdure.Time
-	// KeyID is the id of the API key that created the stream. The stream counts for the limits of
-	// that key.
+	// KeyID is the id of the API key that created the stream. The stream counts against the limits
+	// of that key.
 	KeyID *uuid.UUID
 }
 
-// StreamProducer says how far a producer of a stream has got. Each producer that has ever appended
-// to the stream has one small row, which is stored as long as the stream.
+// StreamProducer is the progress of one producer that appends to a stream. Each producer that has
+// ever appended to the stream has one small row, which is stored as long as the stream.
 type StreamProducer struct {
 	ID    string
 	Epoch int64

@@ -23,7 +23,7 @@ const (
 	// leastStretch is the minimum length of a substring, in bytes, that is worth encoding.
 	leastStretch = 64
 	// mostTries is the maximum number of JSON values of a content that FindStretch looks for in the
-	// other content. The constant `deepest` is the maximum number of JSON objects in which such a
+	// bytes `said`. The constant `deepest` is the maximum number of JSON objects in which such a
 	// value is nested.
 	mostTries = 8
 	deepest   = 3

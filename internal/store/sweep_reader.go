@@ -19,8 +19,8 @@ type SweepReader interface {
 	// Prunable returns a page of executions with data whose retention period is over. It may leave
 	// out executions that only an expensive search would find; a later query finds them.
 	Prunable(ctx context.Context, q PruneQuery) (Page[Prunable], error)
-	// Unused returns the number of the store's unused pages, and the size of a page in bytes. It
-	// returns 0 if the store cannot free unused pages.
+	// Unused returns the number of unused pages of the store's database, and the size of a page in
+	// bytes. It returns 0 if the store cannot free unused pages.
 	Unused(ctx context.Context) (pages, pageSize int64, err error)
 
 	// ExpiredLinks returns at most `limit` expired links to questions, in the order in which they
@@ -43,9 +43,9 @@ type SweepReader interface {
 type DueQuery struct {
 	// Since is a lower bound for Due.Ready: times up to Since are ignored.
 	Since perdure.Time
-	// Leases adds PickExpiredAgents and PickExpiredTasks to the result. Their cost grows with the
-	// number of workers and queues that have claimed work. The cost of the rest of the query is
-	// constant.
+	// Leases adds PickExpiredAgents and PickExpiredTasks to the result. The cost of finding these
+	// two grows with the number of workers and queues that have claimed work. The cost of the rest
+	// of the query is constant.
 	Leases bool
 }
 
@@ -53,8 +53,9 @@ type DueQuery struct {
 // nevertheless find no work.
 type Due struct {
 	// At contains, for each PickKind, the time at which the first candidate is due. A kind without
-	// candidates is left out. The time of PickAttempts does not include a grace period.
-	// PickEmbedded and PickPruned are never in the map, because they do not depend on time.
+	// candidates is left out. The time of PickAttempts is an AttemptDue. A pick finds the task only
+	// when Pick.Grace has passed after that time. PickEmbedded and PickPruned are never in the map,
+	// because they do not depend on time.
 	At map[PickKind]perdure.Time
 	// Ready is the earliest NotBefore of a PENDING execution or task that is later than
 	// DueQuery.Since. It is the zero time if there is none.

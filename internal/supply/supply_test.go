@@ -149,7 +149,7 @@ func TestNPMDependenciesAreOneVersion(t *testing.T) {
 }
 
 // TestScriptsTakeNothingUnpinned checks that no script downloads something without a pinned
-// version, except for the allowed lines.
+// version, except for the lines in the list `allowed`.
 func TestScriptsTakeNothingUnpinned(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "scripts", "*.sh"))
 	if err != nil {

@@ -61,8 +61,8 @@ func (s *Escaper) Escape(text string) string {
 	return b.String()
 }
 
-// Printable reports whether a text consists of printable ASCII, line ends and tabs. It is a quick
-// check for the most frequent case.
+// Printable reports whether a text consists of printable ASCII, line ends and tabs. Such a text
+// needs no escapes. Most texts are of this kind, and Printable is faster than Text.
 func Printable(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {

@@ -41,7 +41,7 @@ func older(d time.Duration) func(*perdure.Task) {
 }
 
 // claimTasks picks at most `limit` tasks and claims them as the engine does. It returns the ids of
-// the claimed tasks, in order.
+// the claimed tasks, in the order of the claims.
 func (f *fixture) claimTasks(limit int, edit ...func(*store.Pick)) []uuid.UUID {
 	f.Helper()
 	p := &store.Pick{Kind: store.PickTasks, Queues: []string{"q", "q2"}, Kinds: []string{"k"}, Limit: limit}
@@ -158,8 +158,8 @@ func limitsCancelled(f *fixture) {
 	f.end(id, perdure.TaskCancelled, second) // ends while it is the next task of the key
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
-	// A task that was cancelled while the limit of its key prevented its claim can be claimed after
-	// it was created again.
+	// The task `fourth` was cancelled while the limit of its key prevented its claim. After it is
+	// PENDING again, it can be claimed.
 	f.end(id, perdure.TaskPending, fourth)
 	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})
 }

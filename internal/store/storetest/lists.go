@@ -215,7 +215,8 @@ func tasksInOrder(f *fixture) {
 	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
 }
 
-// givesUp cancels reads at different moments. It checks that the store can still read and write.
+// givesUp cancels reads at different moments. It checks that the store can read and write
+// afterwards.
 func givesUp(f *fixture) {
 	id := f.start(func(x *perdure.Execution) { x.Input = jsonText(2 << 20) })
 	all := f.chain(id, 300)

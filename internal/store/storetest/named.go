@@ -135,7 +135,7 @@ func namedInBlob(f *fixture) {
 	after, _ := a.read(100)
 	f.equal("the log", after, before)
 
-	// A block also refers to a text in an entry whose content was uploaded as a blob.
+	// If the content of an entry was uploaded as a blob, a block can refer to a text in it as well.
 	uploaded := message(large + "x")
 	ref := f.upload(a.id, uploaded, perdure.BlobChunk)
 	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryLLMCall, Blob: &ref, CreatedAt: milestone(1)}

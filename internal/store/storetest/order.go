@@ -17,9 +17,9 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held runs a command on the execution. Its function Decide waits until `release` is called, and so
-// does the committer. So all commands that a test queues before it calls `release` are in one
-// batch.
+// held runs a command on the execution. The command's function Decide waits until `release` is
+// called, and the committer waits for Decide. So all commands that a test queues before it calls
+// `release` are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup

@@ -220,7 +220,8 @@ func entriesOf(f *fixture) {
 	f.must(err)
 	f.equal("none", none, nil)
 
-	// One call returns about one page of entries. The next call returns the other entries.
+	// The first call of EntriesOf returns about store.PageBytes bytes of entries. The next call
+	// returns the rest of the entries.
 	var all []uuid.UUID
 	for range 5 {
 		large(store.PageBytes / 3)

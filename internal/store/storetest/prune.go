@@ -54,7 +54,8 @@ func (f *fixture) large(n int) uuid.UUID {
 	return id
 }
 
-// endExecution ends an execution at the given time, with an event.
+// endExecution ends an execution at the given time. The same command writes an agent.completed
+// event.
 func (f *fixture) endExecution(id uuid.UUID, at perdure.Time) {
 	f.Helper()
 	f.change(id, func(s *store.State) *store.Changes {

@@ -276,7 +276,7 @@ func commonAncestors(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// manyBranches checks reads of a path with another branch at every entry.
+// manyBranches checks reads of a path from which a branch leaves at every entry.
 func manyBranches(f *fixture) {
 	tr := f.tree()
 	at := tr.next(nil, perdure.EntryMessage)

@@ -58,7 +58,7 @@ type fixture struct {
 	ctx context.Context
 }
 
-// do runs a command that must succeed, and returns the answers of Do.
+// do runs a command that must succeed. It returns the answers that the store's method Do returned.
 func (f *fixture) do(c store.Command) []any {
 	f.Helper()
 	if c.Org == "" && c.Pick == nil {

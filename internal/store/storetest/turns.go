@@ -13,8 +13,8 @@ var turnTests = map[string]func(*fixture){
 // manyReads is greater than the number of connections of any store.
 const manyReads = 200
 
-// reads starts manyReads reads of the org, which run until `release` is called. It returns when the
-// first read is running.
+// reads starts manyReads reads of the org, which run until `release` is called. The function
+// returns when the first of these reads is running.
 func (f *fixture) reads(org string) (release func()) {
 	var (
 		group sync.WaitGroup

@@ -102,9 +102,9 @@ func webhooksSeen(f *fixture) {
 	}
 }
 
-// webhooksOfBatch checks commands that are queued together with a change of a webhook. Each of them
+// webhooksOfBatch checks commands that are queued together with a change of a webhook. Each command
 // must see the list of webhooks either before or after the change. A command that is queued after
-// all of these have ended must see the list after the change.
+// all these commands have ended must see the list after the change.
 func webhooksOfBatch(f *fixture) {
 	ids := make([]uuid.UUID, 4)
 	for i := range ids {

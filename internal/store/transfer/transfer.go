@@ -29,8 +29,8 @@ type Options struct {
 	// empty. ToName names the database in messages; it contains no password.
 	To, ToName string
 	// Keep leaves the source open to servers. The copy then gets a new epoch, so cursors of the
-	// source are not valid in it. Without Keep, the source is closed to servers, and its cursors
-	// are valid in the copy.
+	// source are not valid in the copy. Without Keep, the source is closed to servers, and its
+	// cursors are valid in the copy.
 	Keep bool
 	// Prepare migrates the source before its rows are read. If Prepare is nil, Copy migrates the
 	// source: it opens the source as a store and closes it.

@@ -123,8 +123,8 @@ func (t *Turns) leave(org string) {
 	close(w.granted)
 }
 
-// unlist removes the waiter at index i of an org. If the org has no more waiters, it is removed
-// from the field `order`.
+// unlist removes the waiter at index i of an org. If the org has no more waiters, unlist removes
+// the org from the field `order`.
 func (t *Turns) unlist(org string, i int) {
 	if t.waiting[org] = slices.Delete(t.waiting[org], i, i+1); len(t.waiting[org]) > 0 {
 		return

@@ -19,7 +19,8 @@ type Auditor interface {
 	// Audit checks that no row refers to a missing row and that streams have no gaps. If it finds
 	// an error, it yields the error and stops. Otherwise it yields the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditBlocks returns how the closed blocks of an execution are stored, in any order.
+	// AuditBlocks returns how the closed blocks of an execution are stored. The order of the result
+	// is undefined.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
 	// AuditResults returns how the results of an execution's tasks are stored. It includes only the
 	// results that refer to an entry. The order is undefined.
@@ -50,7 +51,7 @@ func Check(t testing.TB, s store.Store) {
 }
 
 // AuditorOf returns the auditor of a store, or of the store that this store wraps; nil if neither
-// has one.
+// store is an auditor.
 func AuditorOf(s store.Store) Auditor {
 	for {
 		if a, ok := s.(Auditor); ok {

@@ -86,7 +86,7 @@ func (i *execution) checkBlockRest(b store.BlockRest, entries map[uuid.UUID]*per
 	}
 }
 
-// textAt returns the text at a path in a content; "" if there is none.
+// textAt returns the text at a path in a content; "" if the content has no text at this path.
 func textAt(content json.RawMessage, path string) string {
 	for _, t := range store.EntryTexts(content) {
 		if t.Path == path {
