@@ -102,9 +102,9 @@ type CallRebuilder interface {
 	// Rebuild returns the call together with its request. Errors: not_found if the task is no model
 	// call.
 	Rebuild(StoredCall) (*ModelCall, error)
-	// Body returns the body of the HTTP request that the parameter `provider` would send for the
-	// call; "" means the provider of the call. The body does not contain the API key. Errors:
-	// not_found if the task is no model call; invalid_argument if the provider sends no HTTP
-	// requests or cannot send this one.
+	// Body returns the body of the HTTP request that the provider with the name `provider` would
+	// send for the call. If `provider` is "", this is the provider of the call. The body does not
+	// contain the API key. Errors: not_found if the task is no model call; invalid_argument if the
+	// provider sends no HTTP requests or cannot send this one.
 	Body(ctx context.Context, s StoredCall, provider string) ([]byte, error)
 }

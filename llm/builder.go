@@ -82,7 +82,7 @@ func (b *Builder) settle() {
 	_ = b.send(d) // the next call returns the error
 }
 
-// Text appends s to the open text part, or begins a text part.
+// Text appends s to the open text part. If no text part is open, Text begins one.
 func (b *Builder) Text(s string) error {
 	if s == "" {
 		return nil
@@ -95,7 +95,7 @@ func (b *Builder) Text(s string) error {
 	return b.send(Delta{Kind: DeltaText, Part: i, Text: s})
 }
 
-// Thinking appends s to the open thinking part, or begins a thinking part.
+// Thinking appends s to the open thinking part. If no thinking part is open, Thinking begins one.
 func (b *Builder) Thinking(s string) error {
 	if s == "" {
 		return nil

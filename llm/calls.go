@@ -110,8 +110,8 @@ func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	return c.builder.ToolArguments(call.part, arguments)
 }
 
-// End ends a tool call. It discards the call if it repeats an earlier one, and otherwise adds it to the
-// response. A second End of the same call does nothing.
+// End ends a tool call. If the call repeats an earlier call, End discards it. Otherwise End adds
+// the call to the response. A second End of the same call does nothing.
 func (c *Calls) End(call *Call) error {
 	if call.ended {
 		return nil

@@ -46,7 +46,7 @@ func asStored(t *rapid.T, path []perdure.Entry) (again []perdure.Entry) {
 // compactions, several models, thinking, parallel calls and images. Each context follows the rules
 // of CheckMessages, and each request follows the rules of its provider's API. A second attempt,
 // which reads the path again, sends the same bytes. The thinking of a message that a compaction has
-// rewritten is not sent, but the signatures of its calls are sent to Gemini.
+// rewritten is not sent, but the signatures of the message's calls are sent to Gemini.
 func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	longtest.Checks(t, 100, 2000)
 	var all []*compactedSender
@@ -72,9 +72,9 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 }
 
 // compactedSender sends requests to a fake server, which stores them. The field `unchanged` counts
-// the pieces of thinking that were sent. The fields `rewritten` and `signatures` count the pieces
-// of thinking and the signatures of calls in messages that the sender's own model made and a
-// compaction has rewritten.
+// the pieces of thinking that were sent. The fields `rewritten` and `signatures` concern messages
+// that the sender's own model made and that a compaction has rewritten. They count the pieces of
+// thinking and the signatures of calls in these messages.
 type compactedSender struct {
 	llm.Provider
 	remote                           llmtest.Remote
@@ -119,8 +119,8 @@ func (s *compactedSender) sent(t *rapid.T, messages []perdure.Message, thinking 
 }
 
 // checkThinking checks that a request contains no thinking of a rewritten message, and none of an
-// entry that is not in the context. A request to Gemini must contain the signatures of those calls
-// in rewritten messages that the model of the request has made.
+// entry that is not in the context. A request to Gemini must contain the signatures of calls in
+// rewritten messages, if the model of the request has made the calls.
 func (s *compactedSender) checkThinking(t *rapid.T, path *compactedPath, c perdure.Context, body []byte) {
 	own := llm.Model{Provider: s.Name(), ID: s.remote.Model}
 	for id, thoughts := range path.thoughts {

@@ -40,8 +40,8 @@ var overWindows = []overWindow{
 	{provider: "openai", text: "greater than the context length"},                          // LM Studio
 	{provider: "openai", text: "maximum prompt length"},                                    // xAI
 
-	// The status alone does not suffice, because a proxy may limit the bytes of a body. Compaction
-	// may not help against such a limit.
+	// A response with this status must also contain one of these texts, because a proxy may use the
+	// status for a body with too many bytes. Compaction may not help against such a limit.
 	{status: http.StatusRequestEntityTooLarge, text: "prompt"},
 	{status: http.StatusRequestEntityTooLarge, text: "token"},
 	{status: http.StatusRequestEntityTooLarge, text: "context"},

@@ -14,8 +14,9 @@ import (
 )
 
 // TestAnEstimateIsTheSumOfItsParts checks the estimates of random prompts. The estimate of a prompt
-// is the sum of the estimates of its head and its messages. It never decreases when a message is
-// added, and does not change when the messages are stored and read again.
+// is the sum of the estimates of its messages and of the system prompt with the tools. The estimate
+// never decreases when a message is added, and does not change when the messages are stored and
+// read again.
 func TestAnEstimateIsTheSumOfItsParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := llmtest.DrawPath(t).Messages

@@ -12,7 +12,8 @@ import (
 )
 
 // mediaSent says, for each provider, what a request contains for each part of llmtest.Media. An
-// element is a substring of the request, or "named" if a text names the part.
+// element is a substring of the request. The element "named" stands for a text with the part's
+// name, in place of a part that the provider does not accept.
 var mediaSent = map[string][]string{
 	"anthropic": {
 		`"type":"base64"`, `"type":"base64"`, `{"url":"https://example.com/a.png?b=c#d","type":"url"}`, `{"url":"http://example.com/picture","type":"url"}`,

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/llm/internal/hide"
 )
 
-// Guarded runs a call with a key, and removes the key from everything that the call returns: the
-// deltas, the response and the error. A provider, or a proxy, may repeat the request in its output,
-// which is stored and shown to people. If a piece of streamed text ends with a prefix of the key,
-// Guarded withholds this prefix until the next piece or the end of the part. If emit is nil, deltas
-// are discarded.
+// Guarded runs the function `call`, which calls a model with an API key. It removes the key from
+// everything that `call` returns: the deltas, the response and the error. A provider, or a proxy,
+// may repeat the request, with the key, in its output, which is stored and shown to people. If a
+// piece of streamed text ends with a prefix of the key, Guarded withholds this prefix until the
+// next piece or the end of the part. If emit is nil, deltas are discarded.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
 	if PlainKey(key) {
 		return call(emit)

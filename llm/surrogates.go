@@ -169,9 +169,9 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 }
 
 // markEscape appends the escape at the beginning of a text to `out`. It replaces a half of a
-// surrogate pair by a mark (see firstMark), unless the other half follows. The second result is the number
-// of bytes of the text that markEscape has handled. It is 0 if more text must come first, which is
-// possible unless `whole` is set.
+// surrogate pair by a mark (see firstMark), unless the other half follows. The second result is the
+// number of bytes of the text that markEscape has handled. It is 0 if markEscape needs more text to
+// decide; it is never 0 if `whole` is set.
 func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	half, n := escapeAt(text)
 	if n == 0 && !whole {

@@ -62,7 +62,7 @@ func (s *Escaper) Escape(text string) string {
 }
 
 // Printable reports whether a text consists of printable ASCII, line ends and tabs. Such a text
-// needs no escapes. Most texts are of this kind, and Printable is faster than Text.
+// needs no escapes.
 func Printable(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {

@@ -57,7 +57,7 @@ func (s *Sender) record(ctx context.Context, w *perdure.Webhook, d *perdure.Deli
 }
 
 // observe reports the outcome of an attempt to the Observer. The parameter `now` is the delivery
-// after the attempt, or nil if the outcome came too late to count.
+// after the attempt, or nil if the delivery was no longer reserved for this attempt.
 func (s *Sender) observe(w *perdure.Webhook, now *perdure.Delivery, o tenant.Outcome, took time.Duration) {
 	if now == nil {
 		return

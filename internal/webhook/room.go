@@ -10,7 +10,8 @@ import (
 
 // room decides how many requests each webhook with due deliveries may begin now. It visits the orgs
 // in turn until the limits allow no further request. At each visit it allows one request to the
-// org's next webhook. The result `full` reports whether some webhook may begin no request.
+// org's next webhook. The result `full` reports whether the limits allow no request to at least one
+// of the webhooks.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

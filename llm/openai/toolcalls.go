@@ -144,9 +144,9 @@ func (e *entry) fits(f fragment, newest bool) bool {
 }
 
 // endsBefore reports whether the fragment f begins another call, although fits reports that it may
-// belong to e. Only a fragment with a name can do that. It begins another call if its name differs
-// from the name of e, or if the arguments of e are complete and f has further arguments, or has an
-// id while e has none.
+// belong to e. Only a fragment with a name can begin a call. The fragment f begins another call if
+// its name differs from the name of e, or if the arguments of e are complete and f has further
+// arguments, or has an id while e has none.
 func (e *entry) endsBefore(f fragment) bool {
 	if f.name == "" {
 		return false
