@@ -63,8 +63,8 @@ func (q *Question) AskedSHA256() Hash {
 // Edited reports whether a voter has changed the details.
 func (q *Question) Edited() bool { return len(q.Votes) > 0 && q.Votes[0].EditedFrom != nil }
 
-// Covers reports whether the terms t are at least as strict as those of the questions that the rule
-// asks.
+// Covers reports whether the terms t are at least as strict as the terms of the questions that are
+// asked because of the rule r.
 func (r ApprovalRule) Covers(t QuestionTerms) bool {
 	return votersWithin(t.By, r.By) && t.Votes() >= r.terms().Votes() && (t.NotAsker || !r.NotAsker) && t.Edit.rank() <= r.Edit.rank()
 }

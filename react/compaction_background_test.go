@@ -25,8 +25,9 @@ const (
 	last         = backgroundAt + 2
 )
 
-// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The parameter `stops`
-// contains the numbers of the calls of the lookTool that wait until the test lets them continue.
+// heldWorkerPool creates a windowWorkerPool whose model returns no summary until the test closes
+// the channel windowModel.held. The parameter `stops` contains the numbers of the calls of the
+// lookTool that wait until the test lets them continue.
 func heldWorkerPool(t *testing.T, parked int, script string, stops ...int) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
 	s := emptyWorkerPool(t, script)
@@ -122,7 +123,7 @@ func (s *workerPool) wantStates(id uuid.UUID, want ...string) {
 
 // TestASummaryIsWrittenWhileTheRunGoesOn checks that the run continues while a summary is written.
 // Once the summary is written, the next context contains the summary, and all messages that were
-// added since its task was scheduled.
+// added since the task of the summary was scheduled.
 func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {

@@ -127,7 +127,8 @@ func TestACompactionOnAFullDisk(t *testing.T) {
 	}
 }
 
-// filledWorkerPool creates a worker pool whose model holds its summaries back.
+// filledWorkerPool creates a worker pool whose model returns no summary until the test closes the
+// channel windowModel.held.
 func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 	t.Helper()
 	s := emptyWorkerPool(t, looks(6, 3000))

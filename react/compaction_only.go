@@ -61,9 +61,10 @@ func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	return size, automatic
 }
 
-// planAll plans the compaction of a whole path. It covers the first `keep` pieces. These are all
-// pieces if the request for the summary has room for them. The result `pinned` contains the ids of
-// covered pieces that stay in the context: the newest user and system messages, up to keptTokens.
+// planAll plans a compaction of a whole path. The compaction covers the first `keep` pieces. These
+// are all pieces if the request for the summary has room for them. The result `pinned` contains the
+// ids of covered pieces that stay in the context: the newest user and system messages, up to
+// keptTokens.
 func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	said := p.newestInputs(pieces)
 	keep = p.fitting(pieces, len(pieces), pinnedEarlier(pieces))

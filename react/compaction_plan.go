@@ -189,7 +189,7 @@ func (p planner) keepFrom(pieces []piece) int {
 // fitting returns the number of pieces to cover. The candidates are `keep` and each smaller index
 // at which a turn begins, if a summary would replace a piece before that index. The result is the
 // largest candidate for which the request for a summary fits into the window. If the request fits
-// for none, it is the smallest candidate. Without candidates it is 0.
+// for no candidate, the result is the smallest candidate. Without candidates the result is 0.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false
