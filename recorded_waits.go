@@ -23,8 +23,9 @@ type TimerDue struct {
 	At   Time   `json:"at"`
 }
 
-// WaitOutcomes contains the outcomes of all waits with one name, in the order in which the function
-// called these waits. An outcome is the index of the alternative that was met, or NoOutcome.
+// WaitOutcomes contains the outcomes of all waits with one name, in the order in which the agent's
+// function called these waits. An outcome is the index of the alternative that was met, or
+// NoOutcome.
 type WaitOutcomes struct {
 	Name string `json:"name"`
 	Of   []int  `json:"of"`

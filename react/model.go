@@ -35,7 +35,7 @@ type modelRequest struct {
 	// Spent says that the response has reached its maximum number of tool calls that run on
 	// workers.
 	Spent bool `json:"spent,omitempty"`
-	// Generate, if set, is the request that the function Generate makes, with its messages.
+	// Run, if set, identifies the turn of the function Run to which this model call belongs.
 	Generate *generation `json:"generate,omitempty"`
 	// Run, if set, says which turn of a call of the function Run this is.
 	Run *runTurn `json:"run,omitempty"`

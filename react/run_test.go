@@ -163,7 +163,7 @@ func (s *workerPool) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked 
 
 // TestRunIsApproved checks that an approved call of a Run is run with exactly the approved bytes,
 // over gRPC. The subtests differ in whether the function is entered again, in the persistence mode,
-// and in whose policy asks: that of the execution or of the Run.
+// and in which policy requires the approval: that of the execution or that of the Run.
 func TestRunIsApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var policy perdure.ApprovalPolicy

@@ -66,7 +66,7 @@ type state struct {
 	// background is tried. It is set after a compaction.
 	BackgroundFrom int `json:"backgroundFrom,omitempty"`
 	// TooLong is the number, plus one, of the turn for which a compaction has begun because the
-	// provider refused its context as too long. It is 0 if there is no such turn.
+	// provider refused the turn's context as too long. It is 0 if there is no such turn.
 	TooLong int `json:"tooLong,omitempty"`
 }
 

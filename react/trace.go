@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The spans of model and tool calls are children of the span of their attempt, and use the tracer
-// provider of that span, which does nothing if the worker has no tracing. Spans never contain text
-// of a conversation.
+// The spans of model and tool calls are children of the span of the task attempt that makes the
+// call, and use the tracer provider of that span, which does nothing if the worker has no tracing.
+// Spans never contain text of a conversation.
 
 func tracerOf(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/perdure/perdure/react")

@@ -135,8 +135,8 @@ turn
 	}
 }
 
-// TestEqualCommandRunsAgain checks that two calls with the same command run it twice: the second
-// call does not get the result of the first.
+// TestEqualCommandRunsAgain checks that two calls with the same command run the command twice: the
+// second call does not get the result of the first.
 func TestEqualCommandRunsAgain(t *testing.T) {
 	const again = "turn\n  call bash {\"command\": \"echo x >> effects; wc -l < effects\"}\n"
 	for _, parked := range []int{100, -1} {

@@ -28,7 +28,7 @@ func (a access) KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey
 	return a.engine.KeyOf(ctx, secret)
 }
 
-// workers makes access a grpcapi.Authenticator.
+// workers implements grpcapi.Authenticator with the methods of access.
 type workers struct{ access }
 
 // Authenticate implements grpcapi.Authenticator. A stored key belongs to one org; the data

@@ -241,8 +241,8 @@ func (e endless) Read([]byte) (int, error) {
 	return 0, e.ctx.Err()
 }
 
-// TestTooManyWaitingDeliveriesDisableAWebhook checks that a webhook with too many undelivered
-// events is disabled.
+// TestTooManyWaitingDeliveriesDisableAWebhook checks that the sender disables a webhook that has
+// too many undelivered events.
 func TestTooManyWaitingDeliveriesDisableAWebhook(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")

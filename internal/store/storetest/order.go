@@ -131,7 +131,8 @@ func lanesInOrder(f *fixture) {
 	}
 	release()
 	wg.Wait()
-	// Most of the first 300 commands are claims, but every lane has some.
+	// Most of the first 300 commands are claims, but there are commands of every lane among these
+	// 300.
 	counts := map[store.Lane]int{}
 	for _, lane := range got[:300] {
 		counts[lane]++

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// outlinesOfAPage checks Outlines. It must return contents from rows and from blobs, and the state
-// of the newest checkpoint. For a content over ShownLimit, it must return the reference to the
-// blob. It must leave out executions of other orgs.
+// outlinesOfAPage checks the method Outlines. Outlines must return contents from rows and from
+// blobs, and the state of the newest checkpoint. For a content over ShownLimit, Outlines must
+// return the reference to the blob. Outlines must leave out executions of other orgs.
 func outlinesOfAPage(f *fixture) {
 	bare := f.start()
 	two := f.start(func(x *perdure.Execution) { x.Input = json.RawMessage(`{"userPrompt":"short"}`) })

@@ -41,7 +41,7 @@ func (f *fixture) question(execution uuid.UUID, key string, edit ...func(*perdur
 	return q
 }
 
-// ask stores questions of an execution, and updates its number of open questions.
+// ask stores questions of an execution, and updates the execution's number of open questions.
 func (f *fixture) ask(execution uuid.UUID, questions ...*perdure.Question) {
 	f.Helper()
 	f.do(store.Command{Lane: store.LaneCommits, Org: org, Execution: execution, Needs: func(*perdure.Execution) store.Needs { return store.Needs{OpenQuestions: true} }, Decide: func(s *store.State) (*store.Changes, error) {

@@ -22,7 +22,7 @@ var streamTests = map[string]func(*fixture){
 	"rows of deleted streams go step by step":            streamDropped,
 }
 
-// stream changes the stream at a path. It creates the stream if it does not exist.
+// stream changes the stream at a path. If there is no stream at the path, the function creates one.
 func (f *fixture) stream(org, path string, change func(c *store.StreamChange)) store.Stream {
 	f.Helper()
 	var now store.Stream
