@@ -137,7 +137,7 @@ const (
 
 // Content is the content of a message entry. Provider, Model, Usage and StopReason are set on
 // assistant messages. In a message with a PartCompaction, Provider and Model say which model made
-// its Native block.
+// the Native block of the part.
 type Content struct {
 	Parts      []Part     `json:"parts"`
 	Provider   string     `json:"provider,omitempty"`

@@ -229,8 +229,8 @@ type Vote struct {
 }
 
 // NewQuestion is a question that a commit asks. The id of the question is derived from Key. If a
-// question with this key is already stored, the NewQuestion must have the same kind, subject,
-// schema and details, and the stored question does not change.
+// question with this key is already stored, the NewQuestion must have the kind, subject, schema and
+// details of the stored question, and the stored question does not change.
 type NewQuestion struct {
 	QuestionTerms
 	Key     string

@@ -33,11 +33,11 @@ func Can(p Provider, ability Ability) bool {
 //
 //   - The request needs an ability that the provider lacks. The provider would ignore a part of the
 //     request.
-//   - The messages break a rule of CheckMessages that the provider does not correct when it
-//     converts them. The server would refuse the messages.
+//   - The messages break a rule of CheckMessages, and the provider does not correct the messages
+//     when it converts them. The server would refuse the messages.
 //
-// The error is an *Error that is not retryable. For a broken rule, it has the kind RuleBroken and
-// wraps the *RuleError.
+// The error is an *Error that is not retryable. For a broken rule, the error has the kind
+// RuleBroken and wraps the *RuleError.
 func CheckRequest(p Provider, req Request) error {
 	for _, asked := range []struct {
 		ability Ability

@@ -41,9 +41,10 @@ type Endpoints struct {
 	hosts    []string
 }
 
-// NewEndpoints creates Endpoints with the providers' defaults and the given endpoints. The defaults
-// are read with getenv (nil means os.Getenv). An allowed endpoint allows its whole origin (scheme,
-// host and port). Errors: invalid_argument if a URL is malformed.
+// NewEndpoints creates Endpoints with the providers' defaults and the given endpoints. The
+// environment variables that change the defaults are read with getenv (nil means os.Getenv). An
+// allowed endpoint allows its whole origin (scheme, host and port). Errors: invalid_argument if a
+// URL is malformed.
 func NewEndpoints(getenv func(string) string, allowed ...Endpoint) (*Endpoints, error) {
 	if getenv == nil {
 		getenv = os.Getenv

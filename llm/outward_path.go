@@ -27,8 +27,8 @@ type OutwardRules struct {
 //
 //   - A part that the provider does not accept becomes a text that says so.
 //   - A compaction becomes a text with perdure.SummaryPrefix and the summary.
-//   - The name of a call that the provider does not accept is replaced by a valid
-//     one. Of two calls with the same id, the later call gets a new id (Distinct).
+//   - If the provider does not accept the name of a call, a valid name replaces it.
+//     Of two calls with the same id, the later call gets a new id (Distinct).
 //   - A user message with ContinueText is inserted before an assistant message at the
 //     beginning, and after an assistant message that a model must continue.
 //   - Blank system messages, and tools with the name of an earlier tool, are omitted.

@@ -142,8 +142,8 @@ func readChat(lines []string) said {
 }
 
 // readResponses returns the content of a Responses stream from its last event, which contains the
-// whole answer. But it takes encrypted content from the last event of each item, because the last
-// event of the stream contains the same content encrypted differently.
+// whole answer. But readResponses takes the encrypted content from the last event of each item,
+// because the last event of the stream contains the same content encrypted differently.
 func readResponses(lines []string) said {
 	type event struct {
 		Type string

@@ -204,8 +204,8 @@ var breaches = map[string]breach{
 // TestComposedConversationsFollowTheRules checks that CheckMessages accepts random valid
 // conversations for every provider, and that the requests follow the rules of the APIs. Then the
 // test breaks one rule at one message. The error must name the rule and the message. A provider may
-// send this conversation only if it corrects the messages, and its request must then follow the
-// rules of its API.
+// send the broken conversation only if the provider corrects the messages. The request must then
+// follow the rules of the provider's API.
 func TestComposedConversationsFollowTheRules(t *testing.T) {
 	type sender struct {
 		llm.Provider

@@ -60,10 +60,10 @@ func (s *scriptedEngine) compactionEvents(id uuid.UUID) (all []string) {
 	}
 }
 
-// TestABadSummaryChangesNothing checks summaries that fail, are empty, or are longer than what they
-// cover. The run must continue with an unchanged conversation. An event says why the summary was
-// not used. The call for the summary is recorded, and its usage counted. The run does not try
-// another summary at once.
+// TestABadSummaryChangesNothing checks summaries that fail, are empty, or are longer than the
+// messages that they cover. The run must continue with an unchanged conversation. An event says why
+// the summary was not used. The run records the call for the summary, and counts the usage of the
+// call. The run does not try another summary at once.
 func TestABadSummaryChangesNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 14

@@ -215,8 +215,8 @@ func TestASummaryThatFailsInTheBackground(t *testing.T) {
 }
 
 // TestARunThatWaitsForAMessageWithAnOpenSummary checks that a run whose response has ended waits
-// only for a message while a summary is being written. The summary is in the context of the next
-// response.
+// for a message, and does not wait for a summary that is being written. The summary is in the
+// context of the next response.
 func TestARunThatWaitsForAMessageWithAnOpenSummary(t *testing.T) {
 	s, n, _ := heldWorkerPool(t, 100, looks(last, 1000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)

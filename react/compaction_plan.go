@@ -44,9 +44,9 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// The field `kept` is the size of the piece after a compaction that keeps it, which cuts long
-	// tool results and arguments. The field `asked` is the size of the piece in the request for a
-	// summary, where long texts of messages are cut as well.
+	// The field `kept` is the size of the piece after a compaction that keeps the piece: such a
+	// compaction cuts long tool results and arguments. The field `asked` is the size of the piece
+	// in the request for a summary: there, long texts of messages are cut as well.
 	kept, asked int
 }
 

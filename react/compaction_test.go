@@ -162,8 +162,8 @@ func (s *scriptedEngine) compact(id uuid.UUID, value string) {
 }
 
 // TestASummaryThatCannotBeUsed checks that the run continues without a compaction if the summary
-// fails or is longer than what it covers. An event must report the reason, and the next compaction
-// must not be tried at once.
+// fails or is longer than the messages that it covers. An event must report the reason, and the
+// next compaction must not be tried at once.
 func TestASummaryThatCannotBeUsed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, summary := range map[string]string{

@@ -34,9 +34,9 @@ func user(text string) perdure.InputMessage {
 	return perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
 }
 
-// TestAPathIsCopiedOnce checks an execution that continues another execution. It must contain each
-// entry of the earlier execution's path once, even if its worker dies during the copy. The earlier
-// execution must not change.
+// TestAPathIsCopiedOnce checks an execution that continues another execution. The new execution
+// must contain each entry of the earlier execution's path once, even if the worker dies during the
+// copy. The earlier execution must not change.
 func TestAPathIsCopiedOnce(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := emptyWorkerPool(t, "turn\n text one\nturn\n text two\n")

@@ -96,7 +96,7 @@ func (l *loop) isClients(name string) bool {
 	return slices.ContainsFunc(l.asked().ClientTools, func(t perdure.ClientTool) bool { return t.Name == name })
 }
 
-// appendInput appends messages to the conversation. The calls in `open` have no result yet. Those
+// appendInput appends messages to the conversation. The calls in `open` have no result yet. Calls
 // that the messages do not answer get the result "skipped", before the first message that is not a
 // tool result. The first message has the given key, and the others have keys derived from it, so
 // that an input that is delivered again after a crash creates no second entry.

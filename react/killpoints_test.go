@@ -17,8 +17,8 @@ import (
 
 // TestEveryKillPointLeavesTheSameConversation interrupts a run of many turns at one call between
 // worker and server, or at one commit of the store. The run must end with the same conversation as
-// an undisturbed run. A model must be called at most once per attempt, and a tool with effects must
-// run at most once.
+// an undisturbed run. A model must be called at most once per attempt of the call's task, and a
+// tool with effects must run at most once.
 //
 // The test does this for a random sample of the calls and commits. The environment variable
 // PERDURE_KILL_SEED sets the seed of the sample, and PERDURE_KILL_POINTS its size, or "all".

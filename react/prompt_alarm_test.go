@@ -51,9 +51,9 @@ func retold(c *workerSetup) {
 	c.Tools[len(c.Tools)-1].Description += " Now better."
 }
 
-// TestAChangedPromptWithoutACauseIsLogged checks that a worker with a different tool description
-// causes one warning. The warning contains the id of the execution, and says that the prompt
-// differs from its beginning on.
+// TestAChangedPromptWithoutACauseIsLogged checks that a worker causes one warning if it describes a
+// tool differently than the previous worker. The warning contains the id of the execution, and says
+// that the prompt differs from its beginning on.
 func TestAChangedPromptWithoutACauseIsLogged(t *testing.T) {
 	s, said := emptyWorkerPool(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n"), &warningLog{}
 	stop := s.work(100, said.log)

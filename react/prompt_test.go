@@ -49,8 +49,8 @@ type prompt struct {
 }
 
 // TestPrefixChangesAreRecorded checks that, while a conversation grows, the Prefix of each prompt
-// is the hash of the previous prompt, even if another worker made the previous call. A worker with
-// a different tool description causes one recorded change.
+// is the hash of the previous prompt, even if another worker made the previous call. A worker that
+// describes a tool differently than the previous worker causes one recorded change.
 func TestPrefixChangesAreRecorded(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"*\"}\nturn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\nturn\n  text Four.\n")
 	counters := &react.Counters{}

@@ -29,8 +29,8 @@ import (
 // the conversation. These are a client's view of the stream (during the run and after it), the
 // result of response.Merge for the same chunks, the result of response.Merge for the stored
 // messages, and the stored messages themselves. All views must have the same messages with the same
-// ids. Each message must belong to the response that its input began or joined, and no placeholder
-// of a provider may remain.
+// ids. Each message must belong to the response that the input of the message began or joined.
+// Neither entries nor streamed data may contain a provider's placeholder id (fakeID).
 //
 // The environment variable PERDURE_KILL_SEED sets the seed of the first run, and PERDURE_FOLDS the
 // number of runs.

@@ -12,8 +12,8 @@ import (
 // Text returns the text with escapes in place of the characters that could control a terminal or
 // deceive a reader. These are control characters except line ends and tabs, characters that change
 // the direction of writing, and invisible ones. (They are Unicode's categories Cc, Cf, Zl and Zp,
-// and the characters that it calls default ignorable.) Each becomes a JSON escape like \u202e, so
-// the meaning of JSON does not change. A byte that is not UTF-8 becomes U+FFFD.
+// and the characters that Unicode calls default ignorable.) Each becomes a JSON escape like \u202e,
+// so the meaning of JSON does not change. A byte that is not UTF-8 becomes U+FFFD.
 func Text(text string) string {
 	var s Escaper
 	return s.Escape(text)

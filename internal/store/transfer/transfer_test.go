@@ -121,8 +121,8 @@ func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 }
 
 // TestEveryColumnOfEveryTableIsCopied checks that rows with values in every column are copied, and
-// that the comparison finds no difference. The target must have the epoch of the source. A row that
-// is inserted into the target later must get a number after those of the copied rows. The source
+// that the comparison finds no difference. The target must have the epoch of the source. An API key
+// that is inserted into the target later must get a larger number than the copied keys. The source
 // must be closed to servers, and a second call must do nothing.
 func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	from, to := filled(t), target(t)

@@ -16,8 +16,9 @@ import (
 // Auditor examines the stored data across all orgs. Check needs an Auditor, so every store must
 // implement this interface.
 type Auditor interface {
-	// Audit checks that no row refers to a missing row and that the content of streams has no gaps. If it finds
-	// an error, it yields the error and stops. Otherwise it yields the id of every execution.
+	// Audit checks that no row refers to a missing row and that the content of streams has no gaps.
+	// If Audit finds an error, it yields the error and stops. Otherwise it yields the id of every
+	// execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditBlocks returns how the closed blocks of an execution are stored. The order of the result
 	// is undefined.

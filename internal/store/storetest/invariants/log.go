@@ -10,7 +10,7 @@ import (
 // checkLog checks that the positions and the seqs of a log have no gaps. The first records of an
 // ended execution's log may be pruned. The text of every block must have the length and the hash
 // that the closing event of the block contains; a superseded block must have no text. If the
-// content of a block is not on the server, only its length is checked.
+// content of a block is not on the server, only the length of the block is checked.
 func (i *execution) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
