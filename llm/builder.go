@@ -108,8 +108,8 @@ func (b *Builder) Thinking(s string) error {
 	return b.send(Delta{Kind: DeltaThinking, Part: i, Text: s})
 }
 
-// Sign appends a piece to the signature of the open thinking part. If no thinking part is open, it
-// begins a thinking part without text.
+// Sign appends a piece to the signature of the open thinking part. If no thinking part is open,
+// Sign begins a thinking part without text.
 func (b *Builder) Sign(signature string) {
 	i := b.grow(perdure.PartThinking)
 	b.parts[i].ThinkingSignature += signature

@@ -35,8 +35,8 @@ func NewCalls(builder *Builder, _ string) *Calls { return &Calls{builder: builde
 // All returns the calls received so far in order of arrival, including repeated ones.
 func (c *Calls) All() []*Call { return c.all }
 
-// Start begins a tool call. A call that has the id of an earlier call may repeat that call, so it
-// is emitted only after its end.
+// Start begins a tool call. A call that has the id of an earlier call may repeat that call, so a
+// call with a repeated id is emitted only after its end.
 func (c *Calls) Start(name, id string) (*Call, error) {
 	name, id = c.builder.joined(name), c.builder.joined(id)
 	call := &Call{Name: name, ID: id, part: -1, suspect: c.seen(id)}

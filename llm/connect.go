@@ -4,8 +4,8 @@ import "net/http"
 
 // Config configures a provider.
 type Config struct {
-	// Endpoints contains the allowed endpoints, from which each call gets its URL and key. It is
-	// required.
+	// Endpoints contains the allowed endpoints, from which each call gets its URL and key. The
+	// field is required.
 	Endpoints *Endpoints
 	// Client is the HTTP client for calls. The default is a client of NewClient that may connect to
 	// the hosts in Endpoints.

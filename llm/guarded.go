@@ -184,8 +184,8 @@ func (g *guard) causes(err error) bool {
 	return false
 }
 
-// repanic continues a panic of the call, with the key removed from its value, because panics are
-// logged.
+// repanic continues a panic of the model call. It removes the key from the value of the panic,
+// because panics are logged.
 func (g *guard) repanic() {
 	cause := recover()
 	if cause == nil {

@@ -14,7 +14,7 @@ import (
 const recordPause = 500 * time.Millisecond
 
 // attempt sends a delivery once and records the outcome. If the outcome cannot be recorded, the
-// delivery is sent again when its lease has ended.
+// delivery is sent again when the lease of the delivery has ended.
 func (s *Sender) attempt(ctx context.Context, w *perdure.Webhook, d *perdure.Delivery) {
 	began := time.Now()
 	keys, err := s.Engine.WebhookKeys(ctx, w)

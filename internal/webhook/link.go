@@ -61,8 +61,8 @@ func (s *Sender) bodyOf(ctx context.Context, w *perdure.Webhook, d *perdure.Deli
 	return withLink(d.Payload, s.PublicURL, token), nil
 }
 
-// withLink returns the payload with a link to the question as the member "link" of its data. The
-// parameter `base` is the public URL of the server.
+// withLink returns the payload with a link to the question as the member "link" of the payload's
+// data. The parameter `base` is the public URL of the server.
 func withLink(payload []byte, base *url.URL, token string) body {
 	at := base.JoinPath(perdure.LinkPath, token).String()
 	content := bytes.TrimSuffix(payload, []byte("}}"))

@@ -31,8 +31,8 @@ type Engine interface {
 
 // Links creates links to questions.
 type Links interface {
-	// WebhookLink creates a link with which the API key answers the question, and returns its
-	// token; "" if the key may not answer now.
+	// WebhookLink creates a link with which the API key answers the question, and returns the token
+	// of the link; "" if the key may not answer now.
 	WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error)
 }
 

@@ -112,8 +112,8 @@ func detailOf(p obj, image string) any {
 	return p["detail"]
 }
 
-// openAIFile checks that a file has exactly one of data, URL and id. Chat Completions accepts no URL,
-// and only PDF as data.
+// openAIFile checks that a file has exactly one of data, URL and id. If `chat` is set, the API is
+// Chat Completions, which accepts no URL, and only a PDF as data.
 func (c *checker) openAIFile(f obj, chat bool) {
 	given := 0
 	for _, member := range []string{"file_id", "file_url", "file_data"} {

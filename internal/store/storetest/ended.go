@@ -74,7 +74,7 @@ func endedInPages(f *fixture) {
 		f.equal(fmt.Sprint("the heads in pages of ", size), got, want)
 	}
 	// The results of the tasks in page.Heads have at most the requested number of bytes together.
-	// But a page has at least one task, even if its result is larger.
+	// But a page has at least one task, even if the result of this task is larger.
 	for bytes, heads := range map[int]int{0: 1, 20: 2, perdure.EndedInline: 2, perdure.EndedInline + 100: 8} {
 		page, err := f.s.Ended(f.ctx, id, 0, 100, bytes)
 		f.must(err)

@@ -137,8 +137,8 @@ func limitsGiveBack(f *fixture) {
 	f.equal("an urgent one while it runs", names(known, f.claimTasks(9)), nil)
 	f.end(id, perdure.TaskCompleted, known["runs"])
 	f.equal("after its end", names(known, f.claimTasks(9)), []string{"urgent"})
-	// A task that waits for its retry does not count for the limit of its key. This task has the
-	// highest priority of its key, so it is the first that can be claimed.
+	// A task that waits for its retry does not count against the limit of its key. This task has
+	// the highest priority of its key, so it is the first that can be claimed.
 	f.end(id, perdure.TaskPending, known["urgent"])
 	f.equal("after it was put back", names(known, f.claimTasks(9)), []string{"urgent"})
 	f.end(id, perdure.TaskFailed, known["urgent"])

@@ -57,8 +57,8 @@ func (f *fixture) withhold(id uuid.UUID, contents ...[]byte) []perdure.BlobRef {
 	return refs
 }
 
-// stage stores the contents of withheld references and then makes them visible, as when a LOCAL
-// execution becomes REMOTE.
+// stage stores the contents of withheld references and then makes these contents visible, as when a
+// LOCAL execution becomes REMOTE.
 func (f *fixture) stage(id uuid.UUID, contents ...[]byte) {
 	f.Helper()
 	var all []store.Staged

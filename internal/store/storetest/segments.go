@@ -100,7 +100,7 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 }
 
 // treeProperty appends to random trees. Some commands fail, lose their answers or run twice. The
-// results of all path queries are compared with those of the method walk.
+// results of all path queries are compared with the results of the method walk.
 func treeProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		tr := f.tree()

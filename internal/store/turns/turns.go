@@ -27,7 +27,7 @@ type Turns struct {
 // waiter is a read that waits for a place.
 type waiter struct{ granted chan struct{} }
 
-// minSpare is the minimum number of places that one org leaves free for others. But an org may
+// minSpare is the minimum number of places that one org leaves free for other orgs. But an org may
 // always have one place.
 const minSpare = 2
 

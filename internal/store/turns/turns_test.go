@@ -104,8 +104,8 @@ func TestTheProcessHasAllPlaces(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesIsNotServed checks that a read whose context has ended gets no place. If it got a
-// place at the same moment, the place must be released.
+// TestWhoLeavesIsNotServed checks that a read whose context has ended gets no place. If the read
+// got a place at the moment at which its context ended, the place must be released.
 func TestWhoLeavesIsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
