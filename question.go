@@ -98,8 +98,8 @@ type QuestionTerms struct {
 	// Needed is the number of votes that are needed to approve or answer; 0 means 1. A single vote
 	// denies.
 	Needed int `json:"needed,omitempty"`
-	// NotAsker excludes the votes of the API key that started the run. It also excludes those of
-	// the keys that sent the signals taken by the current response.
+	// NotAsker excludes the votes of the API key that started the run. It also excludes the votes
+	// of the keys that sent the signals which the current response has taken.
 	NotAsker bool `json:"notAsker,omitempty"`
 	// By limits who may answer. An element is a role (admin, client or approver), or "key:"
 	// followed by the id of an API key. An empty list permits every key with one of these roles.
@@ -222,8 +222,8 @@ type Vote struct {
 	EditedFrom *Hash `json:"editedFrom,omitempty"`
 	// Remember, if set, requests that the approval also answers later questions.
 	Remember *Remember `json:"remember,omitempty"`
-	// ContentSHA256 is set in a LOCAL execution after Value and Reason were erased. It is the SHA-256
-	// of the Decision that contains them.
+	// ContentSHA256 is set in a LOCAL execution after Question.Erase has removed Value and Reason.
+	// It is the SHA-256 of the Decision that contains them.
 	ContentSHA256 *Hash `json:"contentSha256,omitempty"`
 	At            Time  `json:"at"`
 }

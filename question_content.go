@@ -243,8 +243,8 @@ func DecodeDecision(raw []byte) (Decision, error) {
 	return Decision{Value: rawOf(s.Value), Reason: s.Reason, Details: rawOf(s.Details)}, nil
 }
 
-// Decision returns what people wrote to decide the question, as far as it is in q. It is empty for
-// an expired question.
+// Decision returns what people wrote to decide the question, as far as q contains it. The result is
+// empty for an expired question.
 func (q *Question) Decision() Decision {
 	if q.Answer == nil || q.Status != QuestionAnswered {
 		return Decision{}

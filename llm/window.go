@@ -59,7 +59,7 @@ func (ps *Providers) SetLogger(l *slog.Logger) {
 }
 
 // Limits returns the limits of a model from the table that SetWindows has set, or from
-// DefaultWindows. See Windows.Limits. It logs a warning about an unknown model, once for each model
+// DefaultWindows. See Windows.Limits. For an unknown model it logs a warning, once for each model
 // and for at most 1,000 models.
 func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	ps.mu.RLock()

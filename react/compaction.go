@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// tooLongCode is the error code of a model call that failed because the provider refused its
-// context as too long.
+// tooLongCode is the error code of a model call that failed because the provider refused the
+// context of the call as too long.
 const tooLongCode perdure.Code = "model_context_length"
 
 // compaction is the state of a compaction while a task writes its summary. It is stored in the
@@ -24,7 +24,8 @@ type compaction struct {
 	Writer *perdure.ModelConfig     `json:"writer,omitempty"`
 	Record perdure.CompactionRecord `json:"record"`
 	// Partial says that the summary covers only some of the entries that it should cover, because
-	// the window of the writing model is too small for all. Another compaction follows.
+	// the window of the writing model is too small for all these entries. Another compaction
+	// follows.
 	Partial bool `json:"partial,omitempty"`
 	// Instructions are the client's instructions about the content of the summary.
 	Instructions string `json:"instructions,omitempty"`
@@ -191,8 +192,8 @@ func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, i
 	return true, l.save("compaction")
 }
 
-// plan returns the compaction to begin, or nil if there is nothing to compact. It reads the path,
-// which commits pending entries.
+// plan returns the compaction to begin, or nil if there is nothing to compact. It reads the path.
+// This read commits pending entries.
 func (l *loop) plan(reason perdure.CompactionReason, m perdure.ModelConfig) (*compaction, error) {
 	path, err := l.path()
 	if err != nil {

@@ -29,7 +29,7 @@ func (l *loop) isDue(m perdure.ModelConfig) bool {
 }
 
 // planAhead returns the compaction that begins in the background together with the next model call.
-// It returns nil if no compaction is due. It reads the path, which commits pending entries.
+// It returns nil if no compaction is due. It reads the path. This read commits pending entries.
 func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	if l.st.Compaction != nil || !l.isDue(m) || l.asked().CompactFrom != nil {
 		return nil, nil // a client that has set CompactFrom expects the compaction before the call
@@ -41,8 +41,8 @@ func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	return c, err
 }
 
-// takeWritten appends the summary of the compaction in the background, if its task has ended. The next
-// checkpoint commits the entry.
+// takeWritten appends the summary of the compaction in the background, if the task of the summary
+// has ended. The next checkpoint commits the entry of the summary.
 func (l *loop) takeWritten() error {
 	c := l.st.Compaction
 	if c == nil {

@@ -52,7 +52,7 @@ func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inpu
 }
 
 // directlyBefore returns the user and system messages at the end of a list, but at most the newest
-// perdure.MaxPinned.
+// perdure.MaxPinned of these messages.
 func directlyBefore(before []inputEntry) []inputEntry {
 	n := len(before)
 	for n > 0 && len(before)-n < perdure.MaxPinned && (before[n-1].role == perdure.RoleUser || before[n-1].role == perdure.RoleSystem) {

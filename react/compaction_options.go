@@ -18,8 +18,7 @@ const (
 // CompactOptions are a worker's options for compactions. The zero value means the defaults. An
 // execution's config.compaction has precedence over Off and At.
 type CompactOptions struct {
-	// Off turns off automatic compaction of executions whose settings do not say whether they are
-	// compacted.
+	// Off turns off automatic compaction of executions whose settings turn it neither on nor off.
 	Off bool
 	// At is the size of the context at which a conversation is compacted, as a fraction of the
 	// model's window without the tokens that are reserved for an answer. It ranges from

@@ -70,7 +70,7 @@ func TestCompactOptionAt(t *testing.T) {
 }
 
 // TestCompactOptionTarget checks that a compaction keeps fewer of the newest turns with a small
-// Target than with a large one, but at least one turn.
+// Target than with a large one, and that a compaction keeps at least one turn.
 func TestCompactOptionTarget(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	kept := func(target float64) int {

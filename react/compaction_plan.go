@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// maxKeptTokens is the maximum size, in tokens, of the newest turns that a compaction keeps. They are
-	// also at most a quarter of the window.
+	// maxKeptTokens is the maximum size, in tokens, of the newest turns that a compaction keeps.
+	// These turns are also at most a quarter of the window.
 	maxKeptTokens = 20_000
 	// maxPinnedTokens is the maximum size, in tokens, of all messages that a compaction covers but
-	// that stay in the context (pinned). They are also at most an eighth of the window.
+	// that stay in the context (pinned). These messages are also at most an eighth of the window.
 	maxPinnedTokens = 4_000
 	// maxSummaryTokens is the maximum size of a summary in tokens. A summary is also at most a quarter of
 	// the window, both of the model that writes it and of the model that reads it.
@@ -158,8 +158,9 @@ func (p planner) keptTokens() int {
 	return min(maxKeptTokens, p.limits.Window/4)
 }
 
-// textBytes returns the size in bytes to which a compaction cuts the tool results, and the
-// arguments of calls, that it keeps. In the request for a summary, every text is cut to this size.
+// textBytes returns a size in bytes. A compaction cuts each tool result that it keeps, and the
+// arguments of each call that it keeps, to this size. In the request for a summary, every text is
+// cut to this size.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
 // begins reports whether a turn begins at the piece. This is the case for every message except tool

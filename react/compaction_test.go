@@ -360,7 +360,7 @@ func (n *windowModel) resize(window int) {
 }
 
 // TestACompactionIsTriedAgainInTheNextResponse checks a context that was refused as too long and
-// whose summary failed. The next response compacts it.
+// whose summary failed. The next response compacts this context.
 func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 	off := true
 	s, n, _ := windowWorkerPool(t, 100, 8000, "summary\n  fail invalid_request no\n"+looks(12, 3000))

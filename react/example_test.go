@@ -69,7 +69,7 @@ var question = client.StartRequest{
 }
 
 // This example shows the react agent: it calls a model and runs the tools that the model calls,
-// until the model answers.
+// until an answer of the model calls no tool.
 func ExampleAgent() {
 	d, end := open(func(*react.Config) {})
 	defer end()

@@ -49,8 +49,8 @@ func (l *loop) interrupted() (bool, error) {
 	return true, l.stop(signals[0])
 }
 
-// stop cancels the tasks of the turn and withdraws its questions. The same commit takes the signal
-// and stores the state, so that the stop is not lost if the function is entered again.
+// stop cancels the tasks of the turn and withdraws the turn's questions. The same commit takes the
+// signal and stores the state, so that the stop is not lost if the function is entered again.
 func (l *loop) stop(s perdure.Signal) error {
 	var i perdure.Interrupt
 	if err := json.Unmarshal(s.Value, &i); err != nil || i.Check() != nil {

@@ -115,9 +115,9 @@ func (h *crashStore) say(id uuid.UUID, text string) {
 const stride = 7
 
 // TestALongConversationSurvivesDeaths checks a run of many turns with tools, and a long chat, in a
-// window of 8,000 tokens, while one process after another dies. Both must end as they would without
-// deaths. No stored answer is paid for again, no finished tool runs again, and no message is lost
-// or doubled.
+// window of 8,000 tokens, while one process after another dies. The run and the chat must end as
+// they would without deaths. No stored answer is paid for again, no finished tool runs again, and
+// no message is lost or doubled.
 //
 // In the short form the processes die at random commits. In the long form, the run has 300 turns,
 // the chat has 2,000 messages, and both are killed before and after every commit.

@@ -25,7 +25,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// gatedModel is a model that holds its summaries back until the gate is open.
+// gatedModel is a model that returns no summary before the gate is open.
 type gatedModel struct {
 	*windowModel
 	asked chan struct{} // receives a value when a summary is requested
@@ -113,8 +113,8 @@ func (p *serverPair) start(prompt string) uuid.UUID {
 	return x.ID
 }
 
-// say sends a message to every server. Clients do that if they do not know whether a server has
-// stored the message.
+// say sends a message to every server. Clients send a message again if they do not know whether a
+// server has stored the message.
 func (p *serverPair) say(id uuid.UUID, text string) {
 	p.t.Helper()
 	value, err := json.Marshal(map[string]string{"text": text})
@@ -245,7 +245,8 @@ func pairs(t *testing.T, test func(t *testing.T, stores []store.Store)) {
 }
 
 // TestMessagesDuringACompaction checks messages that arrive while a run compacts between two
-// responses. They must be neither lost nor doubled, although each message is sent to each server.
+// responses. The messages must be neither lost nor doubled, although each message is sent to each
+// server.
 func TestMessagesDuringACompaction(t *testing.T) {
 	pairs(t, func(t *testing.T, stores []store.Store) {
 		p := newPair(t, stores, strings.Repeat("turn\n  text "+strings.Repeat("long ", 300)+"\n", 12))
@@ -272,8 +273,8 @@ func TestMessagesDuringACompaction(t *testing.T) {
 }
 
 // TestMessagesDuringAnAutomaticCompaction checks messages that arrive while a run that works with
-// tools compacts. They must be neither lost nor doubled, and each tool call must run once. With two
-// servers, the worker that writes the summary is stopped, and the other worker continues.
+// tools compacts. The messages must be neither lost nor doubled, and each tool call must run once.
+// With two servers, the worker that writes the summary is stopped, and the other worker continues.
 func TestMessagesDuringAnAutomaticCompaction(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 30

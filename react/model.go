@@ -26,7 +26,7 @@ type modelRequest struct {
 	LeafEntryID uuid.UUID           `json:"leafEntryId"`
 	EntryID     uuid.UUID           `json:"entryId"`
 	// Settings are the settings of the response, if they differ from the execution's input. If
-	// Later is set, this is not the first turn of the response.
+	// Later is set, the call does not belong to the first turn of the response.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
 	// Compaction, if set, means that the call asks for a summary of the conversation, not for an

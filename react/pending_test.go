@@ -33,7 +33,7 @@ type pendingState struct {
 }
 
 // awaitTasks waits until the execution waits for the given number of tasks. It returns the
-// execution and the pending turn in the state of its newest checkpoint.
+// execution and the pending turn in the state of the execution's newest checkpoint.
 func (s *workerPool) awaitTasks(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool {

@@ -34,8 +34,9 @@ type Config struct {
 	// Record, if set, is called with each process group that a tool starts. The tool calls the
 	// function `forget` when the process group has ended.
 	Record func(pgid int) (forget func())
-	// Ended, if set, is called with the id of an execution when its function completes on this
-	// worker, before the end is stored. It may be called more than once for an execution.
+	// Ended, if set, is called with the id of an execution when the agent's function completes for
+	// the execution on this worker, before the end is stored. It may be called more than once for
+	// an execution.
 	Ended func(execution string)
 	// Select chooses the model of a turn among the configured models. If Select is nil, the first
 	// configured model is used, even if its calls fail. A model that a person has chosen with a

@@ -35,7 +35,7 @@ func (r *run) beginCall(c *call) {
 }
 
 // judge returns what the approval policies decide about a call. The policies of the Run can only be
-// stricter than those of the execution.
+// stricter than the policies of the execution.
 func (r *run) judge(c *call) (perdure.Judgement, error) {
 	call := perdure.ApprovalCall{
 		Tool: c.Name, Arguments: json.RawMessage(c.Arguments), Workspace: r.ctx.Execution().Workspace, Turn: r.at(c.ID).Turn(),

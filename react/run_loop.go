@@ -19,7 +19,7 @@ type run struct {
 	frozen perdure.Approvals // the approval policies of the execution
 	out    RunResult
 	// The field `last` is the id of the model call of the newest turn. The field `calls` contains
-	// the tool calls in its answer, with their outcomes.
+	// the tool calls in the answer of that model call, with their outcomes.
 	last  *uuid.UUID
 	calls []runCall
 	entry uuid.UUID // the entry id of the newest answer

@@ -21,8 +21,8 @@ import (
 type runTurn struct {
 	// Record is the id of the step whose result is the runRecord.
 	Record uuid.UUID `json:"record"`
-	// Previous is the id of the previous turn's model call, and Calls are its tool calls in order. Both are
-	// empty in the first turn.
+	// Previous is the id of the previous turn's model call, and Calls are the tool calls of that
+	// turn in order. Both are empty in the first turn.
 	Previous *uuid.UUID `json:"previous,omitempty"`
 	Calls    []runCall  `json:"calls,omitempty"`
 	Silent   bool       `json:"silent,omitempty"`

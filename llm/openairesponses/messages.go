@@ -107,7 +107,7 @@ func (c *converter) assistant(m perdure.Message) {
 }
 
 // said returns the item for a text of the model. The item's phase (commentary or final answer) is
-// sent only to the model that set it.
+// sent only to the model that set the phase.
 func (c *converter) said(m perdure.Message, p perdure.Part) any {
 	i := message{Role: "assistant", Content: p.Text}
 	if p.TextSignature != "" && m.Provider == c.model.Provider && m.Model == c.model.ID {

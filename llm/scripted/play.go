@@ -79,8 +79,8 @@ func (p *player) step(s step) error {
 	return nil
 }
 
-// joined returns the text of a step. It begins with a line break if the previous step has the same
-// word, such as "text".
+// joined returns the text of a step. The text begins with a line break if the previous step has the
+// same word, such as "text".
 func (p *player) joined(s step) string {
 	if p.before == s.word {
 		return "\n" + s.text

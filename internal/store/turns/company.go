@@ -1,8 +1,8 @@
 package turns
 
-// Company tracks whether more than one org has recently asked for a place, such as one of the places
-// that Turns gives to reads. Its zero value is ready to use. A time is any number that grows, such as
-// the number of a batch.
+// Company tracks whether more than one org has recently asked for a place, such as one of the
+// places that Turns gives to reads. Its zero value is ready to use. The times that are passed to
+// its methods are any numbers that grow, such as the numbers of batches.
 type Company struct {
 	last, other ask // the latest ask, and the latest ask of an org other than last.org
 }
