@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// InlineLimit is the maximum size in bytes of a payload that is part of a message of a protocol
-	// or of a database row. A larger payload is uploaded first, as a blob.
+	// InlineLimit is the maximum size in bytes of a payload that is part of a gRPC message or of a
+	// database row. A larger payload is uploaded first, as a blob.
 	InlineLimit = 32 << 10
 	// BlobChunk is the size in bytes of the chunks in which blobs are sent and stored.
 	BlobChunk = 64 << 10

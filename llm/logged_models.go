@@ -22,8 +22,8 @@ type loggedModels struct {
 	all map[[sha256.Size]byte]struct{} // hashes of names, because a name may be long
 }
 
-// log logs that the size of the model's context window is assumed. For each model it logs this
-// once. When the set is full, it logs nothing more.
+// log logs that the size of the model's context window is assumed. For each model, log writes this
+// warning once. When the set is full, log writes no further warnings.
 func (s *loggedModels) log(to *slog.Logger, m Model, window int) {
 	name := m.String()
 	added, full := s.add(sha256.Sum256([]byte(name)))

@@ -11,7 +11,7 @@ import (
 
 // TestALostOutcomeIsSentAgain checks a delivery whose server stopped before it recorded the
 // outcome. When the lease has ended, the delivery must be sent again with the same id. If the
-// server records the outcome of the first attempt later, the delivery must not change.
+// outcome of the first attempt arrives later, EndAttempt must ignore this outcome.
 func TestALostOutcomeIsSentAgain(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)
