@@ -259,8 +259,8 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 
 // TestWaitsForAStandbyAreNotEnded checks what happens when a connection breaks while its COMMIT
 // waits for the standby. The database process must be neither terminated nor cancelled, because
-// then others could see data that the standby does not have. In the end, the entry of the
-// transaction must be stored once.
+// then other transactions could see data that the standby does not have. In the end, the entry of
+// the transaction must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	u, err := url.Parse(primary.URL("postgres"))

@@ -212,8 +212,8 @@ func pendingTask(t *testing.T, s *Store, execution uuid.UUID, key string, limit 
 
 var claims = store.Pick{Kind: store.PickTasks, Queues: []string{"q"}, Kinds: []string{"k"}, Limit: 2, QueueLimits: map[string]int{"q": 5}}
 
-// claimTasks claims pending tasks whose key and queue have not reached their limits, and returns
-// them.
+// claimTasks claims pending tasks whose concurrency key and queue have not reached their limits,
+// and returns them.
 func claimTasks(t *testing.T, s *Store) (got []*perdure.Task) {
 	t.Helper()
 	answers, err := s.Do(t.Context(), store.Command{Org: org, Pick: &claims, Decide: func(s *store.State) (*store.Changes, error) {

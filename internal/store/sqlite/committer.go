@@ -49,17 +49,17 @@ type committer struct {
 	logProgress     logProgress
 	commitRate      commitRate
 	// erased reports that the write-ahead log still contains deleted data that must be erased from
-	// the disk. The next reset of the log erases it. rest is the number of sweeps to skip before
-	// the next attempt to reset the log.
+	// the disk. The next reset of the log erases it. The field `rest` is the number of sweeps to
+	// skip before the next attempt to reset the log.
 	erased atomic.Bool
 	rest   int
 
 	// reserve is the reserve of disk space; it may be nil.
 	//
-	// full reports that there is no disk space to create the reserve, and filled that a write has
-	// found no space. short is the size of the largest write that was refused for lack of space; 0
-	// if none was refused. impaired says why writes are refused; it is nil or "" while writes are
-	// accepted.
+	// The field `full` reports that there is no disk space to create the reserve, and `filled` that
+	// a write has found no space. The field `short` is the size of the largest write that was
+	// refused for lack of space; 0 if none was refused. The field `impaired` says why writes are
+	// refused; it is nil or "" while writes are accepted.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool
