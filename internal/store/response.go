@@ -46,8 +46,8 @@ type ResponseEnd struct {
 	History History
 }
 
-// Join says that one response has joined a running one. ID is the id of the first response. Into is
-// the id of the running response, which has taken up the first one's input.
+// Join says that the response with the id ID has joined the running response with the id Into. The
+// running response has taken up the input of the response ID.
 type Join struct{ ID, Into string }
 
 // ResponseReader reads responses and conversations, for the endpoints of the Responses API.

@@ -66,8 +66,8 @@ type PickKind int
 const (
 	// PickAgents chooses PENDING executions that may be claimed, longest pending first: see Pick.
 	PickAgents PickKind = iota
-	// PickTasks chooses PENDING tasks that may be claimed and whose limits have room, by priority and
-	// age.
+	// PickTasks chooses PENDING tasks that may be claimed without exceeding a limit, by priority
+	// and age.
 	PickTasks
 	PickTimers        // executions whose timer is due
 	PickExpiredAgents // RUNNING or CANCELLING executions whose lease has expired

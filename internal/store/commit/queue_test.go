@@ -197,8 +197,8 @@ func TestTheShareOfAnOrg(t *testing.T) {
 	}
 }
 
-// TestSharesLoseNothing checks that all commands of three orgs are taken, and that the commands of
-// each org stay in order.
+// TestSharesLoseNothing checks that all commands of three orgs are taken into batches, and that the
+// commands of each org stay in order.
 func TestSharesLoseNothing(t *testing.T) {
 	q := NewQueue()
 	const n = 500

@@ -183,8 +183,8 @@ func (a *attempt) pick(c statement.Conn, same []int) error {
 	return nil
 }
 
-// command returns a function that decides one command without a pick. The pipe runs it concurrently
-// with the functions of other commands.
+// command returns a function that decides one command without a pick. The pipe runs this function
+// concurrently with the functions of other commands.
 func (a *attempt) command(i int) func(c statement.Conn) error {
 	call := a.batch[i]
 	return func(c statement.Conn) (err error) {

@@ -72,7 +72,7 @@ func note(ctx context.Context, s *Store, execution, id uuid.UUID) error {
 	return noteAfter(ctx, s, execution, id, store.Needs{})
 }
 
-// noteAfter does the same as note, but its command also has these needs.
+// noteAfter does the same as `note`, but its command also has these needs.
 func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs store.Needs) error {
 	needs.Entries = []uuid.UUID{id}
 	_, err := do(ctx, s, execution, needs, func(s *store.State) (*store.Changes, error) {
@@ -94,7 +94,7 @@ func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs sto
 	return err
 }
 
-// noted checks how many calls of the function note have changed an execution.
+// noted checks how many calls of the function `note` have changed an execution.
 func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	t.Helper()
 	x, err := s.Execution(t.Context(), org, execution)

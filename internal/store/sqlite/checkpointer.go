@@ -81,8 +81,8 @@ func (f *checkpointer) rests() (idle bool, checkpointed int) {
 	return !f.busy, f.checkpointed
 }
 
-// close waits for a running pass and ends the checkpointer. The committer must have ended before,
-// because it requests passes.
+// close waits for a running pass and ends the checkpointer. The committer, which requests passes,
+// must have ended before close is called.
 func (f *checkpointer) close() error {
 	close(f.asked)
 	<-f.ended

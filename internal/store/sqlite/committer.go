@@ -34,8 +34,8 @@ type committer struct {
 	ended  chan struct{}
 
 	// cache contains rows of active executions; it is nil if caching is turned off. The rows are
-	// valid while SQLite's data version of the file equals `version`. The mutex deciding is locked
-	// while a batch runs.
+	// valid while SQLite's data version of the file equals `version`. The mutex `deciding` is
+	// locked while a batch runs.
 	cache    *cache.RowCache
 	version  uint32
 	deciding sync.Mutex

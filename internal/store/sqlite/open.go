@@ -39,7 +39,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Fatal is called once, when the outcome of a write is unknown or the file is damaged. The
 	// process should then end, because the store no longer writes. Fatal must return, and must not
-	// call Close, because its caller may be the committer.
+	// call Close, because the committer may be what calls Fatal.
 	Fatal func(error)
 	// MaxPages is the maximum size of the file in pages of 4 KiB. When it is reached, the disk
 	// counts as full. 0 means no limit.

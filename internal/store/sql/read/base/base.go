@@ -24,8 +24,8 @@ type Source struct {
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
 	Clock   func() time.Time
 	Dialect *statement.Dialect
-	// ListRows is the maximum number of executions that a page of a list examines; default
-	// [store.ListRows].
+	// ListRows is the maximum number of executions that are examined for one page of a list;
+	// default [store.ListRows].
 	ListRows int
 	// WithoutTexts turns the text index off.
 	WithoutTexts bool
