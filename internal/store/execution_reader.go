@@ -61,7 +61,7 @@ type ExecutionReader interface {
 	// there is none.
 	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
 	Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Checkpoint], error)
-	// ListTasks lists tasks, oldest first. If steps is set, it also lists the recorded steps.
+	// ListTasks lists tasks, oldest first. If `steps` is set, it also lists the recorded steps.
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
 	// ListSignals lists signals in any state, oldest first.
 	ListSignals(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Signal], error)

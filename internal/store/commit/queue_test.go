@@ -175,7 +175,7 @@ func TestABatchHasLittleOfOneOrg(t *testing.T) {
 }
 
 // TestTheShareOfAnOrg checks that an org's share of a batch is counted separately for each lane,
-// and that it limits the bytes of the commands as well as their number.
+// and that the share limits the bytes of the commands as well as their number.
 func TestTheShareOfAnOrg(t *testing.T) {
 	q := NewQueue()
 	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)

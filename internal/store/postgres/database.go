@@ -26,7 +26,7 @@ type database struct {
 	fatal   func(error)
 	gone    atomic.Bool // the function fatal was called
 	// open is a function that opens a network connection; the default is openConn. The defaults of
-	// silence and doubt are the constants with these names. Tests set other values.
+	// `silence` and `doubt` are the constants with these names. Tests set other values.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          workingProcesses

@@ -260,10 +260,10 @@ func plainValue(v any) any {
 	return v
 }
 
-// Finish ends the copy, so that servers can open the store. If epoch is not 0, it becomes the epoch
-// of the store, so that cursors of the source remain valid. Otherwise the store gets a new epoch,
-// and readers with older cursors start from the beginning. After an error of Finish, the copy may
-// or may not be finished.
+// Finish ends the copy, so that servers can open the store. If `epoch` is not 0, it becomes the
+// epoch of the store, so that cursors of the source remain valid. Otherwise the store gets a new
+// epoch, and readers with older cursors start from the beginning. After an error of Finish, the
+// copy may or may not be finished.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil
 	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))

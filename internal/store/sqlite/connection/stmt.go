@@ -68,7 +68,7 @@ func (s *stmt) begin(args []any) error {
 	return nil
 }
 
-// reserve ensures that the buffer for the arguments is at least size bytes long.
+// reserve ensures that the buffer for the arguments is at least `size` bytes long.
 func (s *stmt) reserve(size int) error {
 	if s.args != 0 && size <= s.room {
 		return nil

@@ -129,7 +129,7 @@ func PageLimit(limit int) int {
 // ListCursor returns the cursor of a list whose last page ended with the row of that number.
 func ListCursor(number int64) string { return strconv.FormatInt(number, 36) }
 
-// ParseListCursor returns the row number in a cursor. If the cursor is "", it returns start.
+// ParseListCursor returns the row number in a cursor. If the cursor is "", it returns `start`.
 func ParseListCursor(cursor string, start int64) (int64, error) {
 	if cursor == "" {
 		return start, nil
