@@ -32,8 +32,8 @@ type Copying struct {
 	Keep bool `json:"keep"`
 }
 
-// copying is the key of the advisory lock that a copy holds while it fills a database. A table of
-// the same name exists from the beginning of the copy to its end.
+// copying is the key of the advisory lock that a copy holds while it fills a database. A table with
+// the name "copying" exists from the beginning of the copy to its end.
 const copying = 0x70657264757266
 
 // OpenTarget connects to the database at url and migrates its tables. Until the copy is finished,

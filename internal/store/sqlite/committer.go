@@ -98,8 +98,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return connection.Refusal(err), up
 }
 
-// lost reports whether this connection must not write after the error. In that case, it stops all
-// writing of the committer.
+// lost reports whether this connection must not write after the error. In that case, the method
+// also stops all writing of the committer.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false
