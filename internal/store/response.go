@@ -47,7 +47,7 @@ type ResponseEnd struct {
 }
 
 // Join says that the response with the id ID has joined the running response with the id Into. The
-// running response has taken up the input of the response ID.
+// running response has taken up the input of the response with the id ID.
 type Join struct{ ID, Into string }
 
 // ResponseReader reads responses and conversations, for the endpoints of the Responses API.

@@ -273,8 +273,8 @@ func keepLimitsTogether(t *testing.T, all []*Store) {
 				t.Errorf("%d run under %s, %d on the queue", running[key], key, total)
 			}
 			ended[task.ID] = true
-			// The task is counted as ended slightly before it ends. Otherwise a claim in between
-			// would look like an exceeded limit.
+			// The task is counted as ended slightly before it ends. Otherwise a claim between the
+			// end of the task and its counting would look like an exceeded limit.
 			running[key]--
 			total--
 			mu.Unlock()

@@ -53,7 +53,7 @@ type Options struct {
 	// whole file is checked. The caller must then call Store.CheckBeside, which checks the file and
 	// calls Fatal if it finds damage. Without CheckBeside, Open waits for the check.
 	CheckBeside bool
-	// pause, if set, is called between two pieces of the check by Store.CheckBeside, instead of
+	// pause, if set, is called by Store.CheckBeside between two pieces of the check, instead of
 	// [rest].
 	pause func(ctx context.Context, took time.Duration) error
 	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order
