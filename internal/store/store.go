@@ -156,8 +156,8 @@ type Block struct {
 	// text, to which the block's row refers. The store sets Named, in whatever order the block and
 	// the entry are stored. Commands only read it.
 	Named bool
-	// Content refers to the blob with the content of a closed block of a LOCAL execution. It is
-	// written and never read.
+	// Content refers to the blob with the content of a closed block of a LOCAL execution. A
+	// decision sets Content; a Block that the store has loaded does not contain it.
 	Content *perdure.BlobRef
 	// Event reports that the sender of the block has used the block's number for an event (see
 	// perdure.BlockKey), so there is no block with that number. The row has neither content nor

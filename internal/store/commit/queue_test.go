@@ -132,8 +132,8 @@ func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
 func (r *trial) Gives(err error) (told error, up bool) { return err, false }
 
 // TestHalvesKeepTheOrderOfAnExecution checks that the halves of a failed batch keep the order of
-// commands. If a command in the first half is missed, a later command of the same execution in the
-// second half must not run.
+// commands. If a command in the first half is missed because its execution is locked, a later
+// command of the same execution in the second half must not run.
 func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	id, other := uuid.New(), uuid.New()
 	var batch []*Call
