@@ -49,10 +49,10 @@ type ExecutionReader interface {
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
 	// EntriesOf returns entries by id, in the order of ids. It needs at most two queries. A content
-	// in a blob of at most `most` bytes is loaded, even by a reader that Lazy has returned. A
-	// content in a larger blob, or in a withheld one, is left as a reference. The result ends early
-	// at about PageBytes; the caller then calls EntriesOf again for the remaining ids. Errors:
-	// not_found if an entry does not exist.
+	// in a blob of at most `most` bytes is loaded, even by a reader that [Reader].Lazy has
+	// returned. A content in a larger blob, or in a withheld one, is left as a reference. The
+	// result ends early at about PageBytes; the caller then calls EntriesOf again for the remaining
+	// ids. Errors: not_found if an entry does not exist.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)
@@ -61,7 +61,7 @@ type ExecutionReader interface {
 	// there is none.
 	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
 	Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Checkpoint], error)
-	// ListTasks lists tasks, oldest first. If steps is set, it also lists the recorded steps.
+	// ListTasks lists tasks, oldest first. If `steps` is set, it also lists the recorded steps.
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
 	// ListSignals lists signals in any state, oldest first.
 	ListSignals(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Signal], error)

@@ -32,11 +32,11 @@ type Needs struct {
 	// Questions.
 	DecidedQuestions bool
 	SignalKeys       bool
-	// Link is the SHA-256 of the token of a link to a question of the execution. If it is set, that
-	// link is loaded.
+	// Link is the SHA-256 of the token of a link to a question of the execution. If Link is set,
+	// that link is loaded.
 	Link *perdure.Hash
-	// LinksOf is the id of a question of the execution. If it is set, all links to that question are
-	// loaded.
+	// LinksOf is the id of a question of the execution. If LinksOf is set, all links to that
+	// question are loaded.
 	LinksOf *uuid.UUID
 	// DueQuestions requests the questions that are stored as open although their ExpiresAt has
 	// passed. For a command with PickQuestions, these questions are always loaded.
@@ -55,7 +55,7 @@ type Needs struct {
 	Queues          []string
 	Retention       bool // requests how long the data of the execution is kept
 	// Withheld requests withheld blobs (blobs whose content only the home worker has) of which the
-	// server has not received all bytes yet. It is the maximum number of blobs to load.
+	// server has not received all bytes yet. The value is the maximum number of blobs to load.
 	Withheld int
 
 	// The fields from here on request data outside of executions, in the command's Org.

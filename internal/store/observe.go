@@ -56,7 +56,7 @@ type Degradation struct {
 // Checking is implemented by stores that may serve before their file is checked.
 type Checking interface {
 	// Unchecked returns the progress of the file's check. The bool is false if no check is needed,
-	// because the file has passed one since the last unclean shutdown.
+	// because the file has passed a check since the last unclean shutdown.
 	Unchecked() (CheckProgress, bool)
 	// CheckBeside starts the check of the file while the store is serving. It must be called at most
 	// once.

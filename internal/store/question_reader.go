@@ -24,7 +24,8 @@ type QuestionReader interface {
 	// at most `most` of them. It adds the marks of the newest NewestMarks questions of any status. A
 	// question may appear twice.
 	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
-	// SignalKeys returns the field SignalKeys that a [State] of the execution has.
+	// SignalKeys returns the API keys that sent the signals which the execution has taken or
+	// consumed, like the field SignalKeys of [State].
 	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)
 	// Link returns a link by the SHA-256 of its token, whether or not it still works. Errors:
 	// not_found.

@@ -20,7 +20,7 @@ type Response struct {
 	FirstPos int64
 	// Joined is the id of the running response that took up the input; "" if there is none.
 	Joined string
-	// Hidden reports that the response can no longer be found by its id.
+	// Hidden reports that clients can no longer find the response by its id.
 	Hidden    bool
 	CreatedAt perdure.Time
 	// Request is what the client asked for in addition to the input. It is nil if the input did not
@@ -46,8 +46,8 @@ type ResponseEnd struct {
 	History History
 }
 
-// Join says that one response has joined a running one. ID is the id of the first response. Into is
-// the id of the running response, which has taken up the first one's input.
+// Join says that the response with the id ID has joined the running response with the id Into. The
+// running response has taken up the input of the response with the id ID.
 type Join struct{ ID, Into string }
 
 // ResponseReader reads responses and conversations, for the endpoints of the Responses API.
@@ -59,7 +59,7 @@ type ResponseReader interface {
 	// hidden ones. It leaves out responses that have joined another response.
 	ResponsesOf(ctx context.Context, execution uuid.UUID, q ResponseQuery) ([]Response, error)
 	// ResponsesBySaid returns the newest responses of an org whose History.Said equals the hash, at
-	// most limit.
+	// most `limit` of them.
 	ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]Response, error)
 	// Signal returns a signal by its id, with its value. Errors: not_found if there is none.
 	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)

@@ -44,10 +44,10 @@ type State struct {
 	// definition at the start of the execution, else those of the org, else the defaults.
 	Retention perdure.Retention
 
-	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:
-	// two committed transactions never use the same free place of a limit. Holds may miss work that
-	// the worker claims at the same time, but it never misses an execution that must run alone on
-	// the worker. If this execution itself must run alone, Holds misses nothing.
+	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact,
+	// so that two transactions cannot exceed a limit together. Holds may miss work that the worker
+	// claims at the same time, but it never misses an execution that must run alone on the worker.
+	// If this execution itself must run alone, Holds misses nothing.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
@@ -67,7 +67,7 @@ type State struct {
 	Org          *perdure.Org
 	// Limited is the API key whose id is Needs.UseOf, even if the key is revoked. It is nil if the
 	// key belongs to another org. Its Use has only the counts for limits that the key has. These
-	// counts are exact: two commands never use the same part of a limit.
+	// counts are exact, so that two commands cannot exceed a limit together.
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer

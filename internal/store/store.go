@@ -66,8 +66,8 @@ type PickKind int
 const (
 	// PickAgents chooses PENDING executions that may be claimed, longest pending first: see Pick.
 	PickAgents PickKind = iota
-	// PickTasks chooses PENDING tasks that may be claimed and whose limits have room, by priority and
-	// age.
+	// PickTasks chooses PENDING tasks that may be claimed without exceeding a limit, by priority
+	// and age.
 	PickTasks
 	PickTimers        // executions whose timer is due
 	PickExpiredAgents // RUNNING or CANCELLING executions whose lease has expired
@@ -156,8 +156,8 @@ type Block struct {
 	// text, to which the block's row refers. The store sets Named, in whatever order the block and
 	// the entry are stored. Commands only read it.
 	Named bool
-	// Content refers to the blob with the content of a closed block of a LOCAL execution. It is
-	// written and never read.
+	// Content refers to the blob with the content of a closed block of a LOCAL execution. A
+	// decision sets Content; a Block that the store has loaded does not contain it.
 	Content *perdure.BlobRef
 	// Event reports that the sender of the block has used the block's number for an event (see
 	// perdure.BlockKey), so there is no block with that number. The row has neither content nor

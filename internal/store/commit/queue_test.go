@@ -132,8 +132,8 @@ func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
 func (r *trial) Gives(err error) (told error, up bool) { return err, false }
 
 // TestHalvesKeepTheOrderOfAnExecution checks that the halves of a failed batch keep the order of
-// commands. If a command in the first half is missed, a later command of the same execution in the
-// second half must not run.
+// commands. If a command in the first half is missed because its execution is locked, a later
+// command of the same execution in the second half must not run.
 func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	id, other := uuid.New(), uuid.New()
 	var batch []*Call
@@ -175,7 +175,7 @@ func TestABatchHasLittleOfOneOrg(t *testing.T) {
 }
 
 // TestTheShareOfAnOrg checks that an org's share of a batch is counted separately for each lane,
-// and that it limits the bytes of the commands as well as their number.
+// and that the share limits the bytes of the commands as well as their number.
 func TestTheShareOfAnOrg(t *testing.T) {
 	q := NewQueue()
 	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)
@@ -197,8 +197,8 @@ func TestTheShareOfAnOrg(t *testing.T) {
 	}
 }
 
-// TestSharesLoseNothing checks that all commands of three orgs are taken, and that the commands of
-// each org stay in order.
+// TestSharesLoseNothing checks that all commands of three orgs are taken into batches, and that the
+// commands of each org stay in order.
 func TestSharesLoseNothing(t *testing.T) {
 	q := NewQueue()
 	const n = 500

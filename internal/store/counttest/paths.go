@@ -54,7 +54,7 @@ type conversation struct {
 	all []uuid.UUID // ids of the entries on the path
 }
 
-// append stores n entries, the first one below parent and each other one below the previous one.
+// append stores n entries, the first one below `parent` and each other one below the previous one.
 // Below each third entry it also stores an LLM call entry, which is not on the path.
 func (c *conversation) append(parent *uuid.UUID, n int) {
 	c.Helper()

@@ -34,9 +34,9 @@ type Limits struct {
 	Day int
 	// Command is the maximum average cost of a command of the flood.
 	Command int
-	// Added is how much more a day of the quiet org may cost after the flood than before it. 0
-	// means Flooded/20, because each day costs a little more as the quiet org's own data grows. If
-	// a quarter of the cost before the flood is more than Added, that quarter is the limit.
+	// Added is the maximum increase of the cost of a day of the quiet org, from before the flood to
+	// after it. 0 means Flooded/20, because each day costs a little more as the quiet org's own
+	// data grows. An increase by a quarter of the cost before the flood is always allowed.
 	Added int
 }
 

@@ -122,8 +122,8 @@ func serve(ctx context.Context, data, url string) (*scene, error) {
 
 // fill stores data of each kind by calls of a server, and stops the server. Then it opens the store
 // again. It marks an execution as being deleted, and stores a secret and a bulk action. Finally it
-// calls the function `then` and closes the store. The clock of the reopened store is ahead, so that
-// the store indexes the texts of the new executions at once.
+// calls the function `then` and closes the store. The clock of the reopened store is ahead by more
+// than store.TextAge, so that the store indexes the texts of the new executions at once.
 func (s *scene) fill(ctx context.Context, open func(clock func() time.Time) (store.Store, error), then func() error) error {
 	err := s.play(ctx)
 	if err := errors.Join(err, s.stop()); err != nil {

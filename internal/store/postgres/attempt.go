@@ -183,8 +183,8 @@ func (a *attempt) pick(c statement.Conn, same []int) error {
 	return nil
 }
 
-// command returns a function that decides one command without a pick. The pipe runs it concurrently
-// with the functions of other commands.
+// command returns a function that decides one command without a pick. The pipe runs this function
+// concurrently with the functions of other commands.
 func (a *attempt) command(i int) func(c statement.Conn) error {
 	call := a.batch[i]
 	return func(c statement.Conn) (err error) {
@@ -256,10 +256,10 @@ func (a *attempt) commit(p *pipe.Pipe) error {
 }
 
 // answers reports whether a command's answer may depend on data of another transaction. That data
-// may be visible before it is durable, or before it is on the standby. Of the COMMITs of this
-// attempt, only one that writes waits for the disk and the standby, so the answer must wait for a
-// COMMIT that writes. A pick (a search for work, as by a claim) is no such command: its answer
-// depends only on its own writes.
+// may be visible before it is durable, or before it is on the standby. A COMMIT waits for the disk
+// and the standby only if its transaction has written something, so the transaction must then
+// write. A pick (a search for work, as by a claim) is no such command: its answer depends only on
+// its own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

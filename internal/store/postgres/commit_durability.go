@@ -35,7 +35,7 @@ func (w *warnings) take(_ *pgconn.PgConn, n *pgconn.Notice) {
 }
 
 // queueCommit appends a COMMIT to a batch of statements. It drops the warnings of earlier
-// statements, so that the method err reports only a warning of the COMMIT.
+// statements, so that the method `err` reports only a warning of the COMMIT.
 func (w *warnings) queueCommit(batch *pgx.Batch) {
 	w.last = nil
 	for _, q := range batch.QueuedQueries[max(0, len(batch.QueuedQueries)-1):] {

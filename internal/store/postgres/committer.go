@@ -132,7 +132,8 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 }
 
 // settle opens a new connection and determines whether the last transaction that wrote is durable.
-// The result `known` is false if settle cannot connect. The old connection must be closed before.
+// The result `known` is false if settle cannot connect. The caller must close the old connection
+// before it calls settle.
 func (c *committer) settle() (durable, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()

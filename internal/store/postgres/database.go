@@ -26,7 +26,7 @@ type database struct {
 	fatal   func(error)
 	gone    atomic.Bool // the function fatal was called
 	// open is a function that opens a network connection; the default is openConn. The defaults of
-	// silence and doubt are the constants with these names. Tests set other values.
+	// `silence` and `doubt` are the constants with these names. Tests set other values.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          workingProcesses
@@ -36,7 +36,7 @@ type database struct {
 	hooks cache.Webhooks
 }
 
-// errReadOnly says that a server does not accept writes.
+// errReadOnly says that a database server does not accept writes.
 var errReadOnly = errors.New("the server is read only")
 
 // parse parses the URL of a database. If the URL names several hosts, the one that accepts writes is
@@ -73,8 +73,8 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	for name, value := range map[string]string{
 		"application_name":              "perdure",
 		"default_transaction_isolation": "read committed",
-		// A server that hangs in the middle of a transaction must not block other servers with its
-		// locks.
+		// A Perdure server that hangs in the middle of a transaction must not block other Perdure
+		// servers with its locks.
 		"idle_in_transaction_session_timeout": "5s",
 		"lock_timeout":                        "10s",
 		"statement_timeout":                   "60s",

@@ -117,8 +117,8 @@ func (w *watchedConn) passed(limit func() time.Time) bool {
 }
 
 // earliest returns the earliest of three deadlines. The parameter `users` is the driver's deadline;
-// zero means that there is none. The parameters `end` and `step` are deadlines of patiently. The
-// result `ours` reports whether one of these two is the earliest.
+// zero means that there is none. The parameters `end` and `step` are deadlines of the method
+// `patiently`. The result `ours` reports whether one of these two is the earliest.
 func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	if first = step; end.Before(first) {
 		first = end

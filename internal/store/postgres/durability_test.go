@@ -172,8 +172,8 @@ func TestSettingsAreWatched(t *testing.T) {
 	}
 }
 
-// stoppableStandby returns a primary, a function that stops its synchronous standby, and a function
-// that starts it again.
+// stoppableStandby returns a primary that has a synchronous standby. The function `leave` stops the
+// standby, and the function `back` starts the standby again.
 func stoppableStandby(t *testing.T) (primary *cluster.Cluster, leave, back func()) {
 	t.Helper()
 	primary, standby := pair(t)
@@ -198,8 +198,8 @@ func named(database, name string) string { return database + "&application_name=
 
 const waitsForStandby = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = '%s' AND wait_event = 'SyncRep')"
 
-// noting calls the function note in a goroutine, and repeats the call until the store is available.
-// The returned channel receives the error of the last call.
+// noting calls the function `note` in a goroutine, and repeats the call until the store is
+// available. The returned channel receives the error of the last call.
 func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan error) {
 	answered = make(chan error, 1)
 	go func() {
@@ -214,8 +214,8 @@ func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan erro
 	return answered
 }
 
-// unanswered fails the test if the call that noting has started has ended. The parameter `answered`
-// is the channel that noting has returned.
+// unanswered fails the test if the repeated call that the function `noting` started has already
+// returned. The parameter `answered` is the channel that `noting` returned.
 func unanswered(t *testing.T, answered chan error, why string) {
 	t.Helper()
 	select {
@@ -226,9 +226,9 @@ func unanswered(t *testing.T, answered chan error, why string) {
 }
 
 // TestACommitWithAWarningIsNotAnswered checks a COMMIT whose wait for the standby is cancelled, so
-// that PostgreSQL answers it with a warning. The caller must get an answer only when the standby
-// has the transaction. The same must hold for a command on another server that finds the entry of
-// this transaction already stored.
+// that PostgreSQL answers the COMMIT with a warning. The caller must get an answer only when the
+// standby has the transaction. The same must hold for a command on another server that finds the
+// entry of this transaction already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	one := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
@@ -259,8 +259,8 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 
 // TestWaitsForAStandbyAreNotEnded checks what happens when a connection breaks while its COMMIT
 // waits for the standby. The database process must be neither terminated nor cancelled, because
-// then others could see data that the standby does not have. In the end, the entry of the
-// transaction must be stored once.
+// then other transactions could see data that the standby does not have. In the end, the entry of
+// the transaction must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	u, err := url.Parse(primary.URL("postgres"))

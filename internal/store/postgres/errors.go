@@ -93,7 +93,8 @@ func unreachable(err error) error {
 	return unavailable(err, "%s", orElse(advice(err), "the database cannot be reached"))
 }
 
-// advice returns what an operator should do about an error of the server; "" if there is no advice.
+// advice returns what an operator should do about an error of the database server; "" if there is
+// no advice.
 func advice(err error) string {
 	switch codeOf(err) {
 	case noPassword, noLogin:

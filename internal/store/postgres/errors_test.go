@@ -26,8 +26,8 @@ func TestServerErrorsHaveAdvice(t *testing.T) {
 	}
 }
 
-// TestOpenErrorsHaveAdvice checks that the error of opening a store says why the server cannot be
-// used.
+// TestOpenErrorsHaveAdvice checks that the error of opening a store says why the database server
+// cannot be used.
 func TestOpenErrorsHaveAdvice(t *testing.T) {
 	right, err := url.Parse(emptyDatabase(t))
 	if err != nil {

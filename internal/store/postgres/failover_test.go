@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// restartingStore contains a store. After the store has called Fatal, it opens the store again, as
-// a supervisor restarts a server.
+// restartingStore contains a store. After the store has called Fatal, restartingStore opens the
+// store again, as a supervisor restarts a server.
 type restartingStore struct {
 	t     *testing.T
 	url   string

@@ -142,7 +142,7 @@ func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 	}
 }
 
-// concurrentNotes calls the function note from many goroutines, for a few executions, while the
+// concurrentNotes calls the function `note` from many goroutines, for a few executions, while the
 // function `disturb` is running. Each goroutine repeats its call until the call succeeds. No entry
 // may be lost or stored twice.
 func concurrentNotes(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {

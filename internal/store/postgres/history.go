@@ -59,9 +59,9 @@ func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 
 var errPutBack = errors.New("the database lacks a transaction that this server has committed")
 
-// compareHistory returns an error and calls fatal if the row of a committer is missing, or has a
-// lower number than the last transaction that the committer has committed. In that case, readers
-// have seen data that the database no longer has.
+// compareHistory returns an error and calls the function `fatal` if the row of a committer is
+// missing, or has a lower number than the last transaction that the committer has committed. In
+// that case, readers have seen data that the database no longer has.
 func (d *database) compareHistory(ctx context.Context, conn *pgx.Conn) error {
 	var now int64
 	if err := conn.QueryRow(ctx, timeNow.Text()).Scan(&now); err != nil {

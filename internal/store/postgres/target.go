@@ -32,8 +32,8 @@ type Copying struct {
 	Keep bool `json:"keep"`
 }
 
-// copying is the key of the advisory lock that a copy holds while it fills a database. A table of
-// the same name exists from the beginning of the copy to its end.
+// copying is the key of the advisory lock that a copy holds while it fills a database. A table with
+// the name "copying" exists from the beginning of the copy to its end.
 const copying = 0x70657264757266
 
 // OpenTarget connects to the database at url and migrates its tables. Until the copy is finished,
@@ -260,10 +260,10 @@ func plainValue(v any) any {
 	return v
 }
 
-// Finish ends the copy, so that servers can open the store. If epoch is not 0, it becomes the epoch
-// of the store, so that cursors of the source remain valid. Otherwise the store gets a new epoch,
-// and readers with older cursors start from the beginning. After an error of Finish, the copy may
-// or may not be finished.
+// Finish ends the copy, so that servers can open the store. If `epoch` is not 0, it becomes the
+// epoch of the store, so that cursors of the source remain valid. Otherwise the store gets a new
+// epoch, and readers with older cursors start from the beginning. After an error of Finish, the
+// copy may or may not be finished.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil
 	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))

@@ -72,7 +72,7 @@ func note(ctx context.Context, s *Store, execution, id uuid.UUID) error {
 	return noteAfter(ctx, s, execution, id, store.Needs{})
 }
 
-// noteAfter does the same as note, but its command also has these needs.
+// noteAfter does the same as `note`, but its command also has these needs.
 func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs store.Needs) error {
 	needs.Entries = []uuid.UUID{id}
 	_, err := do(ctx, s, execution, needs, func(s *store.State) (*store.Changes, error) {
@@ -94,7 +94,7 @@ func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs sto
 	return err
 }
 
-// noted checks how many calls of the function note have changed an execution.
+// noted checks how many calls of the function `note` have changed an execution.
 func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	t.Helper()
 	x, err := s.Execution(t.Context(), org, execution)
@@ -212,8 +212,8 @@ func pendingTask(t *testing.T, s *Store, execution uuid.UUID, key string, limit 
 
 var claims = store.Pick{Kind: store.PickTasks, Queues: []string{"q"}, Kinds: []string{"k"}, Limit: 2, QueueLimits: map[string]int{"q": 5}}
 
-// claimTasks claims pending tasks whose key and queue have not reached their limits, and returns
-// them.
+// claimTasks claims pending tasks whose concurrency key and queue have not reached their limits,
+// and returns them.
 func claimTasks(t *testing.T, s *Store) (got []*perdure.Task) {
 	t.Helper()
 	answers, err := s.Do(t.Context(), store.Command{Org: org, Pick: &claims, Decide: func(s *store.State) (*store.Changes, error) {
@@ -273,8 +273,8 @@ func keepLimitsTogether(t *testing.T, all []*Store) {
 				t.Errorf("%d run under %s, %d on the queue", running[key], key, total)
 			}
 			ended[task.ID] = true
-			// The task is counted as ended slightly before it ends. Otherwise a claim in between
-			// would look like an exceeded limit.
+			// The task is counted as ended slightly before it ends. Otherwise a claim between the
+			// end of the task and its counting would look like an exceeded limit.
 			running[key]--
 			total--
 			mu.Unlock()

@@ -81,8 +81,8 @@ func (f *checkpointer) rests() (idle bool, checkpointed int) {
 	return !f.busy, f.checkpointed
 }
 
-// close waits for a running pass and ends the checkpointer. The committer must have ended before,
-// because it requests passes.
+// close waits for a running pass and ends the checkpointer. The committer, which requests passes,
+// must have ended before close is called.
 func (f *checkpointer) close() error {
 	close(f.asked)
 	<-f.ended
@@ -117,12 +117,12 @@ const (
 
 // next returns what to do for the log after a commit. The parameter `held` is the number of pages
 // in the log, and `at` the number at which the first checkpoint runs; `idle` and `checkpointed` are
-// the results of the method rests.
+// the results of the method `rests`.
 //
 // The checkpointer runs passes until few pages remain: each pass is shorter than the one before, so
 // the committer writes less during it. If passes cannot keep up, or if reads block them, the
-// committer runs the checkpoint itself, which stops all writes meanwhile. It repeats that only
-// after the log has grown further, because a blocking read may be long.
+// committer runs the checkpoint itself, which stops all writes meanwhile. The committer repeats its
+// checkpoint only after the log has grown further, because a blocking read may be long.
 func (l *logProgress) next(held, at int, idle bool, checkpointed int) logStep {
 	if held < l.held {
 		*l = logProgress{} // the log has been reset

@@ -34,8 +34,8 @@ type committer struct {
 	ended  chan struct{}
 
 	// cache contains rows of active executions; it is nil if caching is turned off. The rows are
-	// valid while SQLite's data version of the file equals `version`. The mutex deciding is locked
-	// while a batch runs.
+	// valid while SQLite's data version of the file equals `version`. The mutex `deciding` is
+	// locked while a batch runs.
 	cache    *cache.RowCache
 	version  uint32
 	deciding sync.Mutex
@@ -49,17 +49,17 @@ type committer struct {
 	logProgress     logProgress
 	commitRate      commitRate
 	// erased reports that the write-ahead log still contains deleted data that must be erased from
-	// the disk. The next reset of the log erases it. rest is the number of sweeps to skip before
-	// the next attempt to reset the log.
+	// the disk. The next reset of the log erases it. The field `rest` is the number of sweeps to
+	// skip before the next attempt to reset the log.
 	erased atomic.Bool
 	rest   int
 
 	// reserve is the reserve of disk space; it may be nil.
 	//
-	// full reports that there is no disk space to create the reserve, and filled that a write has
-	// found no space. short is the size of the largest write that was refused for lack of space; 0
-	// if none was refused. impaired says why writes are refused; it is nil or "" while writes are
-	// accepted.
+	// The field `full` reports that there is no disk space to create the reserve, and `filled` that
+	// a write has found no space. The field `short` is the size of the largest write that was
+	// refused for lack of space; 0 if none was refused. The field `impaired` says why writes are
+	// refused; it is nil or "" while writes are accepted.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool
@@ -98,8 +98,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return connection.Refusal(err), up
 }
 
-// lost reports whether this connection must not write after the error. In that case, it stops all
-// writing of the committer.
+// lost reports whether this connection must not write after the error. In that case, the method
+// also stops all writing of the committer.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false

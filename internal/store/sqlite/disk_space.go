@@ -83,7 +83,7 @@ func (c *committer) roomFor(batch []*commit.Call) room {
 }
 
 // roomNow returns the current disk space. The size of the log is already subtracted from the field
-// both, because the log must still be copied into the file. Without a reserve, space counts as
+// `both`, because the log must still be copied into the file. Without a reserve, space counts as
 // unlimited.
 func (c *committer) roomNow() room {
 	none := room{math.MaxInt64, math.MaxInt64}

@@ -25,7 +25,7 @@ import (
 )
 
 // TestTheLogsLimitHolds checks that writes return unavailable while the log is at its limit and a
-// read prevents its reset. After that read, they must succeed.
+// read prevents the reset of the log. After that read, writes must succeed.
 func TestTheLogsLimitHolds(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	path := filepath.Join(t.TempDir(), "perdure.db")

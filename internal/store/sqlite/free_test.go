@@ -11,7 +11,7 @@ import (
 )
 
 // TestTheFileShrinks checks that the space of a deleted execution is returned to the file system:
-// the file and its log become shorter. A backup must have the same vacuum mode.
+// the file and its log become shorter. A backup must have the same vacuum mode as the store.
 func TestTheFileShrinks(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	path := filepath.Join(t.TempDir(), "perdure.db")

@@ -15,7 +15,8 @@ import (
 )
 
 // addition returns a command that adds an entry to an execution. It first reads the entries that
-// earlier commands have added, so the deferred writes of these commands must be executed before.
+// earlier commands have added, so the deferred writes of these commands must be executed before
+// that read.
 func addition(t *testing.T, id uuid.UUID, n int, entries []uuid.UUID) *commit.Call {
 	return &commit.Call{Command: store.Command{
 		Name: "add", Lane: store.LaneCommits, Org: "acme", Execution: id,

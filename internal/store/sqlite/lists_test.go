@@ -136,8 +136,8 @@ func TestMetadataIsIndexed(t *testing.T) {
 }
 
 // TestTextsOfABlockLeaveTogether checks the deletion of 200 executions with neighboring numbers,
-// whose texts are indexed together. It must rewrite at most 128 rows of the text index. Queries
-// must then find exactly the remaining executions.
+// whose texts are indexed together. The deletion must rewrite at most 128 rows of the text index.
+// Queries must then find exactly the remaining executions.
 func TestTextsOfABlockLeaveTogether(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s, fill := filledByHand(t)

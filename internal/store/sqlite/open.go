@@ -39,7 +39,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Fatal is called once, when the outcome of a write is unknown or the file is damaged. The
 	// process should then end, because the store no longer writes. Fatal must return, and must not
-	// call Close, because its caller may be the committer.
+	// call Close, because the committer may be what calls Fatal.
 	Fatal func(error)
 	// MaxPages is the maximum size of the file in pages of 4 KiB. When it is reached, the disk
 	// counts as full. 0 means no limit.
@@ -53,7 +53,7 @@ type Options struct {
 	// whole file is checked. The caller must then call Store.CheckBeside, which checks the file and
 	// calls Fatal if it finds damage. Without CheckBeside, Open waits for the check.
 	CheckBeside bool
-	// pause, if set, is called between two pieces of the check by Store.CheckBeside, instead of
+	// pause, if set, is called by Store.CheckBeside between two pieces of the check, instead of
 	// [rest].
 	pause func(ctx context.Context, took time.Duration) error
 	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order

@@ -75,7 +75,7 @@ func comingName(path string) (string, error) {
 }
 
 // isFree reports whether all of these names are unused. A name is used if a file has it, or if a
-// file may belong to a database of that name, such as its log.
+// file may belong to a database of that name, such as the log of that database.
 func isFree(paths ...string) (bool, error) {
 	for _, path := range paths {
 		for _, end := range beside {
@@ -153,7 +153,7 @@ func comingFor(path string) (string, error) {
 }
 
 // refuseHalfReplaced returns an error if a replacement of the store is not finished. It is for
-// callers that must not finish it, because another process may be using the store.
+// callers that must not finish the replacement, because another process may be using the store.
 func refuseHalfReplaced(path string) error {
 	coming, err := comingFor(path)
 	if err != nil || coming == "" {

@@ -160,8 +160,8 @@ func TestEveryReplacedStoreIsKept(t *testing.T) {
 	}
 }
 
-// TestALeftLogIsNotTakenForANewOnes checks that a restore ignores a log beside its temporary file,
-// as an interrupted restore may leave one.
+// TestALeftLogIsNotTakenForANewOnes checks that a restore ignores a log that an interrupted restore
+// has left beside the temporary file.
 func TestALeftLogIsNotTakenForANewOnes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	backup, restored := backedUp(t)

@@ -12,10 +12,10 @@ import (
 )
 
 // Restore replaces the store at path by a backup. No process may have the store open. If mayReplace
-// is set, an existing store is kept under an unused name that begins with path and ".replaced-". If
-// Restore is interrupted, the next Open opens either the complete old store or the complete restored
-// store: see replace. Errors: conflict if there is a store and mayReplace is false, internal if the
-// backup is damaged, invalid_argument if the backup is not a store.
+// is set, an existing store is kept under an unused name that begins with `path` and ".replaced-".
+// If Restore is interrupted, the next Open opens either the complete old store or the complete
+// restored store: see replace. Errors: conflict if there is a store and mayReplace is false,
+// internal if the backup is damaged, invalid_argument if the backup is not a store.
 func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 	if err := checkBackup(ctx, backup); err != nil {
 		return err

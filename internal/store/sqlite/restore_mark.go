@@ -48,8 +48,9 @@ func noticeRestore(v connection.View, path string) error {
 	return nil
 }
 
-// fitsMark reports whether one of the marks matches the fingerprint in the database, or the file is
-// new. It also returns the paths of the marks.
+// fitsMark reports whether one of the marks matches the fingerprint in the database. For a database
+// without fingerprint and marks, it returns true: the database is new, or a version without marks
+// has written it. fitsMark also returns the paths of the marks.
 func fitsMark(v connection.View, path string) (fits bool, marks []string, err error) {
 	var known int32
 	if _, err := v.One("PRAGMA user_version", nil, &known); err != nil {

@@ -278,7 +278,7 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 }
 
 // TestAnEndIsKnownWithoutAMark checks that a store counts as unchecked if it has a log, or if the
-// file that records its last opening is missing, as in a copy.
+// mark of its last opening (see noticeRestore) is missing, as in a copy.
 func TestAnEndIsKnownWithoutAMark(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, leave := range map[string]func(path string) error{

@@ -200,7 +200,7 @@ func (s *Source) Move(ctx context.Context, m Moved) error {
 // Close closes the file and releases its lock.
 func (s *Source) Close() error { return errors.Join(s.conn.Close(), s.lock.Release()) }
 
-// checkPlace returns an error with code conflict if the store was moved elsewhere.
+// checkPlace returns an error with code conflict if the store was moved to another database.
 func checkPlace(v connection.View) error {
 	m, err := movedFrom(v)
 	if err != nil || m == nil {

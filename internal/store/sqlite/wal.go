@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-// walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run long before, but
-// the log can be reset only at a moment without readers, which may come late. Writes are refused
-// while the log is at the limit.
+// walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run long before the
+// log has this size, but the log can be reset only at a moment without readers, which may come
+// late. Writes are refused while the log is at the limit.
 const walLimit = 256 << 20
 
 // logSize returns the size of the log file in bytes. The file may be longer than the log's content.

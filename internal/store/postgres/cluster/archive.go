@@ -48,8 +48,8 @@ func (c *Cluster) RestorePoint(name string) error {
 	return c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_archiver WHERE last_archived_wal >= '" + last + "')")
 }
 
-// Recover starts the backup, recovered to the named restore point, and waits until it accepts
-// writes.
+// Recover starts the backup, recovered to the named restore point, and waits until the new cluster
+// accepts writes.
 func (b *Backup) Recover(point string) (*Cluster, error) {
 	archive := filepath.Join(b.of.folder, "archive")
 	b.at.extra = []string{"restore_command=cp " + archive + "/%f %p", "recovery_target_name=" + point, "recovery_target_action=promote"}

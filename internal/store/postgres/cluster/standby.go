@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby creates a standby of this cluster with streaming replication, and waits until it is
-// streaming.
+// Standby creates a standby of this cluster with streaming replication, and waits until the standby
+// is streaming.
 func (c *Cluster) Standby() (*Cluster, error) {
 	s := &Cluster{}
 	if err := s.copyOf(c, true); err != nil {

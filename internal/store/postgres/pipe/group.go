@@ -104,9 +104,9 @@ func countsOf(chains []*chain) map[string]int {
 	return counts
 }
 
-// nextQuery returns a statement that is next in at least one chain. It prefers a statement that no
-// chain contains a second time after other statements, because one group can then contain all rows
-// of that statement.
+// nextQuery returns a statement that is next in at least one chain. It prefers a statement that is
+// next in every chain that contains it, and that no chain contains again after other statements:
+// one group can then contain all rows of that statement.
 func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	heads := map[string]int{}
 	var order []*statement.Statement // makes the result deterministic

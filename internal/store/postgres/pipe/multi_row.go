@@ -37,7 +37,7 @@ const (
 	// maxNarrows is the maximum number of narrowStatements for one multiRow. Every connection has
 	// to plan each of them.
 	maxNarrows = 4
-	// learnGroups is the number of groups after which the method think looks for parameters that
+	// learnGroups is the number of groups after which the method `think` looks for parameters that
 	// were equal within each group. So many groups hardly have equal values by chance. Groups with
 	// fewer than learnRows rows do not count.
 	learnGroups, learnRows = 16, 4
@@ -69,7 +69,7 @@ func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []
 
 // choose returns the narrowStatement that can run a group of rows and sends the most parameters as
 // single values; nil if there is none. The slice `same` marks the parameters that are equal in all
-// rows of the group. If `telling` is set, the method think also learns from the group.
+// rows of the group. If `telling` is set, the method `think` also learns from the group.
 func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 // Sequential is a connection that runs one statement after the other. It is used for reads, and for
-// batches whose commands run one after the other. Such a batch is retried with savepoints (it is
-// "careful"), or belongs to a store in which the optimization "groups" is turned off.
+// batches whose commands run one after the other. Commands do so if their batch is retried with
+// savepoints (the retry is "careful"), or if the store has turned off the optimization "groups".
 type Sequential struct {
 	conn  *pgx.Conn
 	wait  bool

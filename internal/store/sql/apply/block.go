@@ -16,8 +16,8 @@ import (
 
 var (
 	upsertBlock = statement.Declare(log.BlockRows.UpsertStatement())
-	// blocksClosed selects the blocks that an attempt of a task has closed. It leaves out superseded
-	// blocks, and rows of events without chunks, which have store.Block.Event set.
+	// blocksClosed selects the blocks that an attempt of a task has closed. It leaves out
+	// superseded blocks, and rows with store.Block.Event set, which describe events and not blocks.
 	blocksClosed = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + column.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
 )
 

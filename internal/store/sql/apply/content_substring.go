@@ -20,10 +20,10 @@ var (
 	isOfEntry    = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)")
 )
 
-// fieldsOf returns the stored form of an event's fields. It searches the result of the event's tool
-// call, if `entries` contains that result, for the fields. If it finds them, `of` is an encoded
-// reference to the entry, and `fields` is nil. Otherwise `fields` contains the fields unchanged, and
-// `of` is nil.
+// fieldsOf returns the stored form of an event's fields. If `entries` contains the result of the
+// event's tool call, fieldsOf searches that result for the fields. If it finds the fields, `of` is
+// an encoded reference to the entry, and `fields` is nil. Otherwise `fields` contains the fields
+// unchanged, and `of` is nil.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
 		return r.Fields, nil
@@ -40,8 +40,8 @@ func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields
 }
 
 // nameResult replaces the stored result of a task by a reference to the entry that was made from
-// it. The entry's key contains the task's id. If the result is in a blob, only the rows with the
-// blob's bytes are replaced; the blob's id, length and hash remain.
+// that result. The entry's key contains the task's id. If the result is in a blob, only the rows
+// with the blob's bytes are replaced; the blob's id, length and hash remain.
 func nameResult(v statement.View, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
 	task, ok := taskOfKey(e.Key)
 	if !ok {

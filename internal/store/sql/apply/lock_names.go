@@ -83,8 +83,8 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 
 // heldForRoom returns the names to lock before changes are applied: the concurrency keys of tasks
 // that end or are delayed, because waiting tasks with these keys are then unblocked. It adds the
-// name heldTexts for a change of the text index or the mark of a deleted execution, and the name
-// heldPruned for a deletion of rows.
+// name heldTexts if the changes write the text index or mark an execution as deleted, and the name
+// heldPruned if they delete rows.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].OrNil(); leavesRoom(before, after) {

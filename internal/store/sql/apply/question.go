@@ -81,8 +81,9 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	return nil
 }
 
-// excludesAskers reports whether the decision needs the keys that sent signals: one of the loaded
-// questions has NotAsker set, but was asked before servers recorded its Askers.
+// excludesAskers reports whether the decision needs the API keys that have sent signals to the
+// execution: one of the loaded questions has NotAsker set, but was asked before servers recorded
+// its Askers.
 func excludesAskers(s *store.State) bool {
 	for _, q := range s.Questions {
 		if q.NotAsker && q.Askers == nil {
@@ -105,8 +106,8 @@ func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) erro
 }
 
 // questionBytes returns the number of bytes that a write of a question adds to the stored data: for
-// the first version, the question without its answer; for the decision, the answer. A later write,
-// which only sets TaskID, adds nothing.
+// the first version, the question without its answer; for the version with the answer, only the
+// answer. A later write, which only sets TaskID, adds nothing.
 func questionBytes(q *perdure.Question) int {
 	n := 0
 	if q.Version == 1 {

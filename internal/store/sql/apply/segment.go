@@ -21,8 +21,8 @@ var (
 type places struct {
 	// known contains the places of loaded entries and of new ones.
 	known map[uuid.UUID]load.TreePlace
-	// load reads the place of a stored entry that is not in known. The result `found` is false if
-	// there is no such entry.
+	// load reads the place of a stored entry that is not in the map `known`. The result `found` is
+	// false if there is no such entry.
 	load func(id uuid.UUID) (p load.TreePlace, found bool, err error)
 	// last returns the highest number of a stored segment of the execution.
 	last func() (int64, error)

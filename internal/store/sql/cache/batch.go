@@ -10,13 +10,14 @@ import (
 // of the same batch use them.
 type Batch struct {
 	Rows map[uuid.UUID]load.ExecutionRow
-	// The field cache contains rows of earlier transactions. The field tasks contains the rows of
-	// open tasks that this transaction has read or written; a nil row stands for a task that has
+	// The field `cache` contains rows of earlier transactions. The field `tasks` contains the rows
+	// of open tasks that this transaction has read or written; a nil row stands for a task that has
 	// ended. If caching is turned off, both are nil.
 	cache *RowCache
 	tasks map[uuid.UUID]map[uuid.UUID]*load.TaskRow
-	// The field begun contains the executions that this transaction has inserted, and blocks those
-	// whose blocks it has written. Both are used only with a cache.
+	// The field `begun` contains the executions that this transaction has inserted. The field
+	// `blocks` contains the executions whose blocks it has written. Both are used only with a
+	// cache.
 	begun, blocks map[uuid.UUID]struct{}
 	// open contains the open blocks that this transaction has read or written, by execution. It is
 	// used only with a cache.

@@ -108,8 +108,8 @@ func RawBytes(raw []byte) any {
 	return raw
 }
 
-// Encode returns a small value as JSON text. It fails for no type that is stored, except for an
-// invalid json.Number.
+// Encode returns a small value as JSON text. For the types that are stored, it fails only if the
+// value contains an invalid json.Number.
 func Encode(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

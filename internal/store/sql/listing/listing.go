@@ -85,7 +85,7 @@ type Query struct {
 	Rows int
 }
 
-// New creates a Query for a filter. It examines at most rows candidates.
+// New creates a Query for a filter. The Query examines at most `rows` candidates.
 func New(dialect *statement.Dialect, org string, f store.ExecutionFilter, rows int) *Query {
 	if f.FailedTurn && len(f.Status) == 0 {
 		// An execution with a failed turn is always WAITING, and the status has an index.
@@ -144,8 +144,8 @@ func (l *Query) addStatus() {
 	}
 }
 
-// The method probe estimates how many candidates an option has: it reads the option's row with the
-// number `probed`, counted from the newest one. The older that row is, the fewer candidates the
+// The method `probe` estimates how many candidates an option has: it reads the option's row with
+// the number `probed`, counted from the newest one. The older that row is, the fewer candidates the
 // option has. An option without such a row has few candidates. At most maxProbes options are
 // probed.
 const probed, maxProbes = 500, 8
@@ -156,9 +156,9 @@ func (s listSource) skipping() *statement.Statement {
 	return statement.NewRead(s.query.Text() + " OFFSET ?")
 }
 
-// choose selects the option that probably has the fewest candidates as the source: the one whose
-// newest rows go back furthest in time. For a text query, it uses the text index instead, unless an
-// option has very few candidates.
+// choose selects the option that probably has the fewest candidates as the source: the option whose
+// newest `probed` rows go back furthest in time. For a text query, it uses the text index instead,
+// unless an option has very few candidates.
 func (l *Query) choose(v statement.View, before int64) (err error) {
 	best, few, err := l.probe(v, before)
 	if err != nil {

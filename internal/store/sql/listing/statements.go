@@ -69,8 +69,8 @@ func filterCombinations() []store.ExecutionFilter {
 }
 
 // filterValues returns values of a field of ExecutionFilter, one for each form of the SQL
-// condition. For a field that it does not name, it returns one value of the field's type. It panics
-// for an unknown type.
+// condition. For a field without special values, it returns one value of the field's type. It
+// panics for an unknown type.
 func filterValues(field reflect.StructField) []any {
 	long := string(make([]byte, load.MemberBytes+1))
 	switch field.Name {

@@ -44,8 +44,8 @@ func newTextSearch(v statement.View, query string) (*textSearch, error) {
 // hits are the candidates that a search has found, newest first.
 type hits struct {
 	numbers []int64
-	// upto is the lowest number that was searched. cost is the cost of the search; the cost of
-	// reading a row is 1.
+	// upto is the lowest number that was searched. The field `cost` is the cost of the search; the
+	// cost of reading a row is 1.
 	upto  int64
 	cost  int
 	ended bool

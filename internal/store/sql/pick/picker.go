@@ -53,8 +53,8 @@ func Same(a, b *store.Command) bool {
 var ErrApart = errors.New("one that has to be alone is pending")
 
 // deal distributes the found candidates to the pickers, one to each picker in turn. No picker gets
-// more candidates than its limit allows, and none gets a candidate for which its method skips
-// returns true.
+// more candidates than its limit allows, and none gets a candidate for which the picker's method
+// `skips` returns true.
 func deal(found []ranked, pickers []*Picker) {
 	at := 0
 	for _, r := range found {

@@ -148,7 +148,7 @@ type room struct {
 	keys   map[[2]string]int // running tasks and those already taken, by org and concurrency key
 }
 
-// choose returns the first candidates whose queue and concurrency key have room, at most limit of
+// choose returns the first candidates whose queue and concurrency key have room, at most `limit` of
 // them.
 func (r *room) choose(all []ranked, limit int) (chosen []ranked, err error) {
 	for _, one := range all {
@@ -233,8 +233,8 @@ func (r *room) more(full []head) (bool, error) {
 	return false, nil
 }
 
-// distinct returns the first candidates without duplicates, at most limit. Duplicates occur if a
-// pick names a queue or a kind twice.
+// distinct returns the first candidates without duplicates, at most `limit` of them. Duplicates
+// occur if a pick names a queue or a kind twice.
 func distinct(all []ranked, limit int) []ranked {
 	type key struct{ execution, task uuid.UUID }
 	seen := map[key]bool{}

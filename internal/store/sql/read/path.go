@@ -262,8 +262,8 @@ func hole(execution uuid.UUID, segment, depth int64) error {
 	return perdure.Errorf(perdure.NotFound, "there is no entry at depth %d of segment %d in execution %s", depth, segment, execution)
 }
 
-// fillOne loads the length and the hash of the blob with an entry's content. Unless lazy is set, it
-// also loads the content.
+// fillOne loads the length and the hash of the blob with an entry's content. Unless `lazy` is set,
+// it also loads the content.
 func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry, lazy bool) (err error) {
 	if e.Blob == nil {
 		return nil

@@ -26,8 +26,8 @@ type Table struct {
 	// changed. More updates then have the same statement, so that a store can run them as one
 	// statement for many rows. An update uses the first set that contains all changed columns.
 	Sets []set
-	// insertion is the statement that inserts a row. updates caches the statements that update
-	// rows.
+	// insertion is the statement that inserts a row. The field `updates` caches the statements that
+	// update rows.
 	insertion *statement.Statement
 	updates   *updates
 }

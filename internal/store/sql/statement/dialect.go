@@ -67,8 +67,8 @@ type Dialect struct {
 	// ReusesNumbers reports that the number of a deleted execution may be reused, and that
 	// executions are committed in the order of their numbers.
 	ReusesNumbers bool
-	// Spoils reports whether the transaction cannot be used after an error, even if it is rolled
-	// back to a savepoint.
+	// Spoils reports whether a transaction cannot continue after the error err, even after a
+	// rollback to a savepoint.
 	Spoils func(err error) bool
 
 	// Free returns unused pages to the file system, at most the given number. It is nil if the

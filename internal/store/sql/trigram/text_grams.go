@@ -184,8 +184,8 @@ type Needle []gram
 // candidates.
 const maxGrams = 4
 
-// needleOf returns the trigrams that a text must have to contain the text `text`: the rarest of
-// text's own, at most maxGrams. It returns nil if `text` has less than three bytes.
+// needleOf returns trigrams that every text containing `text` must have: the rarest trigrams of
+// `text`, at most maxGrams of them. It returns nil if `text` has less than three bytes.
 func needleOf(text string) Needle {
 	all := AddGrams(nil, text)
 	slices.Sort(all)

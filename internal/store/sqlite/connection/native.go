@@ -152,7 +152,7 @@ func (n *native) Version() (version uint32) {
 	return *(*uint32)(at(place))
 }
 
-// close closes the connection. All its statements must be closed.
+// close closes the connection. The caller must have closed all statements of the connection.
 func (n *native) close() (err error) {
 	if n.db != 0 {
 		err = n.failed(lib.Xsqlite3_close_v2(n.tls, n.db))

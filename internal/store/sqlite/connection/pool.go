@@ -36,8 +36,9 @@ func OpenPool(ctx context.Context, path string, size int) (*Pool, error) {
 func openPoolAs(ctx context.Context, path string, mode Access, size int) (*Pool, error) {
 	p := &Pool{turns: turns.New(size, runtime.GOMAXPROCS(0)/2), closed: make(chan struct{})}
 	for range size {
-		// The page cache keeps SQLite's default size, 2000 KiB. A pragma for it would read the
-		// schema now, although most connections of a small store are never used.
+		// The page cache keeps SQLite's default size, 2000 KiB. A pragma for another size would
+		// make SQLite read the schema now, although most connections of a small store are never
+		// used.
 		c, err := Open(ctx, path, mode, "query_only(1)")
 		if err != nil {
 			return nil, errors.Join(err, p.Close())

@@ -20,8 +20,8 @@ type stmt struct {
 	params, columns int
 	running         bool
 	once            bool // the statement is closed after its use
-	// args is the address of a buffer for the texts and blobs that are bound to parameters. room is
-	// the size of the buffer in bytes.
+	// args is the address of a buffer for the texts and blobs that are bound to parameters. The
+	// field `room` is the size of the buffer in bytes.
 	args uintptr
 	room int
 	row  func(dest ...any) error // the method scan, bound to this statement
@@ -36,8 +36,8 @@ func (s *stmt) close() {
 	s.args, s.room = 0, 0
 }
 
-// begin binds an argument to each parameter. A parameter that it left out would still point to memory
-// of an earlier run.
+// begin binds an argument to each parameter. A parameter without a new argument would still point
+// to the memory of an earlier run's argument.
 func (s *stmt) begin(args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), s.params)
@@ -68,7 +68,7 @@ func (s *stmt) begin(args []any) error {
 	return nil
 }
 
-// reserve ensures that the buffer for the arguments is at least size bytes long.
+// reserve ensures that the buffer for the arguments is at least `size` bytes long.
 func (s *stmt) reserve(size int) error {
 	if s.args != 0 && size <= s.room {
 		return nil

@@ -24,8 +24,8 @@ func Org(v statement.View, id string) (*perdure.Org, error) {
 	return OrgRows.One(v, orgByID, id)
 }
 
-// PendingOrgs returns a list with only `org`. If `org` is "", it returns all orgs that have a
-// property, such as pending work; the query must select the first such org after the org ?1.
+// PendingOrgs returns a list with only `org`, unless `org` is "". For "", it returns all orgs that
+// have a property, such as pending work; the query must select the first such org after the org ?1.
 func PendingOrgs(v statement.View, org string, query *statement.Statement) ([]string, error) {
 	if org != "" {
 		return []string{org}, nil

@@ -24,8 +24,8 @@ type Source struct {
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
 	Clock   func() time.Time
 	Dialect *statement.Dialect
-	// ListRows is the maximum number of executions that a page of a list examines; default
-	// [store.ListRows].
+	// ListRows is the maximum number of executions that are examined for one page of a list;
+	// default [store.ListRows].
 	ListRows int
 	// WithoutTexts turns the text index off.
 	WithoutTexts bool
@@ -129,7 +129,7 @@ func PageLimit(limit int) int {
 // ListCursor returns the cursor of a list whose last page ended with the row of that number.
 func ListCursor(number int64) string { return strconv.FormatInt(number, 36) }
 
-// ParseListCursor returns the row number in a cursor. If the cursor is "", it returns start.
+// ParseListCursor returns the row number in a cursor. If the cursor is "", it returns `start`.
 func ParseListCursor(cursor string, start int64) (int64, error) {
 	if cursor == "" {
 		return start, nil

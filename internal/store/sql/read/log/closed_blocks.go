@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 )
 
-// folded is a closed block, whose row contains the joined texts of its chunks. The field cuts
+// folded is a closed block, whose row contains the joined texts of its chunks. The field `cuts`
 // describes only the chunks in the window that is read (see logWindow).
 type folded struct {
 	source

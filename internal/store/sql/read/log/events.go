@@ -17,9 +17,9 @@ import (
 
 var recordSelect = "SELECT " + log.RecordRows.List("") + " FROM log_record WHERE agent_execution_id = ?"
 
-// ofBlocks is an SQL condition that leaves out rows of blocks that are events (see
-// store.Block.Event). It must equal the condition of the index by seq, so that the index can be
-// used.
+// ofBlocks is an SQL condition that leaves out those rows of the table of blocks that describe
+// events (see store.Block.Event). It must equal the condition of the partial index by seq, so that
+// the index can be used.
 const ofBlocks = " AND b.event = 0 AND b.seq > 0"
 
 var (
