@@ -79,8 +79,8 @@ type TaskOptions struct {
 	// features that the execution needs get such a task.
 	ReadsContext bool `json:"readsContext,omitempty"`
 	// Compacts is the reason of the compaction if the task writes the summary of a compaction, and
-	// "" otherwise. If the execution ends before such a task, the server appends an event that
-	// reports the failed compaction.
+	// "" otherwise. If the execution ends before such a task has ended, the server appends an event
+	// that reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
 	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires
 	// is RequiresConfined if only a worker that confines commands may run the call. The server
@@ -96,7 +96,7 @@ const (
 	defaultPriority    = 5
 )
 
-// Normal returns the options with defaults filled in. The default of Queue is the argument.
+// Normal returns the options with defaults filled in. The default of Queue is the argument `queue`.
 func (o TaskOptions) Normal(queue string) TaskOptions {
 	if o.Queue == "" {
 		o.Queue = queue
@@ -225,8 +225,8 @@ type Task struct {
 	// Step reports that this is the record of a step. Such a record is created with a terminal status
 	// and is never claimed.
 	Step bool `json:"step,omitempty"`
-	// Instance is the text that distinguishes the task or step from others of its kind. It is for
-	// clients; the store has it in Options.
+	// Instance is the text that distinguishes the task or step from others of its kind. It is a
+	// copy for clients: the store has this text in Options.
 	Instance string `json:"instance,omitempty" wire:"-"`
 	// Place is the position of the task in the conversation.
 	Place Place `json:"-"`

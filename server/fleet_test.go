@@ -369,7 +369,8 @@ func (g *gate) enter(conns ...net.Conn) bool {
 	return !g.shut
 }
 
-// flow copies bytes until one end is closed, and then closes both.
+// flow copies bytes from one connection to another until one of them is closed, and then closes
+// both.
 func (g *gate) flow(to, from net.Conn) {
 	buf := make([]byte, 16<<10)
 	for {

@@ -124,7 +124,7 @@ func last(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// outcomeOf returns a word for the outcome that an HTTP status means.
+// outcomeOf returns the outcome that an HTTP status stands for, such as "no key".
 func outcomeOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:

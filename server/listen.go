@@ -85,7 +85,8 @@ func (s *Server) Listen() error {
 }
 
 // warnOfPlainText logs a warning for addresses that other machines can reach and that carry keys in
-// plain text. Behind a proxy or in a private network that can be intended.
+// plain text. It is only a warning, because plain text can be intended behind a proxy or in a
+// private network.
 func (s *Server) warnOfPlainText() {
 	if s.TLSCert != "" {
 		return

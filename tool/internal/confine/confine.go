@@ -143,8 +143,8 @@ type probeKey struct {
 	data                          sandbox.Identity
 }
 
-// probed runs a test command under the confinement c and returns its error. For each probeKey, it runs the
-// command only once per process.
+// probed runs a test command under the confinement c and returns its error. It runs the command
+// only once in a process for each probeKey, and stores the error in `probes`.
 func probed(c Confinement) error {
 	key := probeKey{c.Method, c.Mounts, c.Pids, c.Child, c.filtered, c.OwnSockets, c.Net, c.Data.Identity()}
 	probes.Lock()
