@@ -83,8 +83,8 @@ type TaskOptions struct {
 	// that reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
 	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires
-	// is RequiresConfined if only a worker that confines commands may run the call. The server
-	// gives a task with Net or Requires only to workers with FeatureQuestions.
+	// is RequiresConfined if only a worker that confines commands may run the call. Only workers
+	// with FeatureQuestions can claim a task with Net or Requires.
 	Net      string `json:"net,omitempty"`
 	Requires string `json:"requires,omitempty"`
 }

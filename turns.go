@@ -45,7 +45,7 @@ const (
 )
 
 // Hints are parameters of a model call that not every provider has. They are sent unchanged to a
-// provider that has them, and left out for others.
+// provider that has them, and left out for other providers.
 type Hints struct {
 	// TopP restricts sampling to the most likely tokens whose probabilities add up to this value, 0 to
 	// 1.

@@ -52,7 +52,8 @@ type Webhook struct {
 	// KeyID is the id of the API key for links in deliveries about new questions. A person who opens
 	// such a link answers the question with this key. If KeyID is nil, deliveries contain no link.
 	KeyID *uuid.UUID `json:"keyId,omitempty"`
-	// DisabledReason says why the server has disabled the webhook; "" if it has not.
+	// DisabledReason says why the server has disabled the webhook; "" if the server has not
+	// disabled it.
 	DisabledReason string `json:"disabledReason,omitempty"`
 	// OldSecretUntil is the time until which deliveries are also signed with the secret that the last
 	// rotation replaced. It is nil if there is no such secret.

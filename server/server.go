@@ -58,9 +58,9 @@ type Config struct {
 	// cleanly. Otherwise the check runs while the server serves, and the server ends if the check
 	// finds damage.
 	CheckBefore bool
-	// StorePlain turns off the optimizations of the store, which then is slower but gives the same
-	// results: see *Without optimizations* in docs/operations.md. Its value may differ from one
-	// start to the next, and between the servers of one Store.
+	// StorePlain turns off the optimizations of the store, which then is slower but returns the
+	// same results: see *Without optimizations* in docs/operations.md. Its value may differ from
+	// one start to the next, and between the servers of one Store.
 	StorePlain bool
 	// NATS connects the servers of one Store, which notify each other of new data. It is one URL
 	// that begins with nats://, tls://, ws:// or wss://, or several separated by commas. Without

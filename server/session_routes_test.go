@@ -28,8 +28,8 @@ func guarded() []string {
 }
 
 // TestHalfASessionOpensNothing checks that every route that needs a key refuses an incomplete or
-// invalid session: one half of the secret, halves of two sessions, a half that is sent where the
-// other half belongs, and a session that was revoked or signed out.
+// invalid session. Examples are one half of the secret, halves of two sessions, a half that is sent
+// where the other half belongs, and a session that was revoked or signed out.
 func TestHalfASessionOpensNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	w := newWorld(t)

@@ -311,7 +311,7 @@ func (b *bench) texts(id uuid.UUID) []string {
 }
 
 // content returns the content `there` if it is inline. Otherwise it reads the content from the
-// local store that has the blob ref.
+// local store that has the blob `ref`.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {

@@ -53,21 +53,21 @@ type Confinement struct {
 	Method sandbox.Method
 	// Note says what the confinement does not prevent, or why there is no confinement.
 	Note string
-	// Mounts makes the command run in a mount namespace in which an empty folder covers the data
-	// directory. Without Mounts, bubblewrap itself covers the data directory, and Landlock grants
-	// access to all paths that a command needs except those in the data directory.
+	// Mounts says that the command runs in a mount namespace in which an empty folder covers the
+	// data directory. Without Mounts, bubblewrap itself covers the data directory, and Landlock
+	// grants access to all paths that a command needs except those in the data directory.
 	Mounts bool
-	// Child makes the command start through a sandbox child: a second process of this program, which
-	// confines itself and becomes the command.
+	// Child says that the command starts through a sandbox child: a second process of this program,
+	// which confines itself and becomes the command.
 	Child bool
-	// Pids makes the command run in a PID namespace; it requires Mounts. The command sees no other
-	// process, and its remaining processes die with the namespace.
+	// Pids says that the command runs in a PID namespace; Pids requires Mounts. The command sees no
+	// other process, and its remaining processes die with the namespace.
 	Pids bool
 	// Refusal is the reason why no command may run; "" if commands may run.
 	Refusal string
 
 	policy sandbox.Policy
-	// filtered makes the command run with the system call filter.
+	// filtered says that the command runs with the system call filter.
 	filtered bool
 }
 
