@@ -88,7 +88,7 @@ func (a *authority) issue(serial int64, cert, key string) {
 	a.write(key, "PRIVATE KEY", rawKey)
 }
 
-// served returns the serial number of the certificate that an address serves.
+// served returns the serial number of the certificate that the server at an address presents.
 func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, error) {
 	a.Helper()
 	c := &tls.Config{RootCAs: a.pool, NextProtos: []string{"h2"}}

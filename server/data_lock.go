@@ -51,8 +51,8 @@ func own(data string) (*lock, error) {
 	return l, nil
 }
 
-// alive reports whether the process with the id exists. It returns true for 0: the owner has not
-// written its id yet.
+// alive reports whether the process with the id exists. It returns true for the id 0, which means
+// that the owner has not written its id yet.
 func alive(pid int) bool { return pid == 0 || syscall.Kill(pid, 0) != syscall.ESRCH }
 
 // isOwned reports whether a live process owns a data directory. It holds no lock after it returns.

@@ -177,7 +177,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 	documented(t, "api.md", rows)
 }
 
-// documented compares the rows of a table in a file of docs/ with the rows that a test checks.
+// documented compares the table rows in a file of docs/ with `rows`, the rows that a test checks.
 func documented(t *testing.T, file string, rows []string) {
 	t.Helper()
 	raw, err := os.ReadFile("../docs/" + file)

@@ -83,7 +83,8 @@ type Config struct {
 	// scheme://host[:port]. "" uses the address of each request. With https the browser stores its
 	// half of a session's secret in a Secure cookie.
 	PublicURL string
-	// StreamsPerKey is the maximum number of open streams per key; default 20,000.
+	// StreamsPerKey is the maximum number of streams that readers have open with one API key;
+	// default 20,000.
 	StreamsPerKey int
 	// StreamsPerOrg is the maximum number of durable streams per org; default 10,000.
 	StreamsPerOrg int

@@ -89,7 +89,7 @@ func (e *ended) giveUp() { e.more, e.whole = false, false }
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		// Without this, the contents would stay in memory as long as any head of the same page
+		// If h kept its contents, they would stay in memory as long as any head of the same page
 		// does.
 		h.Result, h.Error = perdure.Payload{}, nil
 	}

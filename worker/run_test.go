@@ -18,7 +18,8 @@ import (
 )
 
 // TestBlockingCallFromAnotherGoroutine checks that a blocking call of agent.Context panics in any
-// goroutine other than Run's. The message names the method and the alternative JoinAll.
+// goroutine other than the one in which the agent's function runs. The message names the method and
+// the alternative JoinAll.
 func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	said := make(chan string, 10)

@@ -306,8 +306,8 @@ func (w *writer) makeRoom() {
 	_ = w.reserve.Make() // the next call of makeRoom tries again
 }
 
-// inTransaction reports whether a transaction is still open. After some errors, SQLite has already rolled
-// it back.
+// inTransaction reports whether a transaction is still open. After some errors, SQLite has already
+// rolled the transaction back.
 func (w *writer) inTransaction() bool {
 	_, err := w.raw.ExecContext(context.Background(), "BEGIN")
 	if err == nil {

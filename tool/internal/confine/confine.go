@@ -71,8 +71,8 @@ type Confinement struct {
 	filtered bool
 }
 
-// Choose returns the first confinement that works on this machine. It tests each candidate by
-// running a command under it.
+// Choose returns the best confinement that works on this machine. It tests the available ones, the
+// best one first, by running a command under each.
 func Choose(o Options) Confinement {
 	o.Limits = o.Limits.Filled()
 	c := Confinement{Options: o, policy: sandbox.Policy{Dir: o.Dir}}
