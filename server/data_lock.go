@@ -27,8 +27,8 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by process %d", e.Data, e.PID)
 }
 
-// lock is the ownership of a data directory. It is a lock on a file, which the system releases when
-// the process dies.
+// lock is the ownership of a data directory: a lock on a file in the directory. The system releases
+// the lock on the file when the process dies.
 type lock struct{ file *os.File }
 
 func own(data string) (*lock, error) {

@@ -144,7 +144,8 @@ func (s *Server) hosts(public *url.URL) []string {
 	return hosts
 }
 
-// ParsePublicURL parses a public address. It returns nil for "". Errors: invalid_argument.
+// ParsePublicURL parses the value of Config.PublicURL. It returns nil for "". Errors:
+// invalid_argument.
 func ParsePublicURL(text string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil

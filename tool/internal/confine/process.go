@@ -186,7 +186,7 @@ func (c *child) watch(ctx context.Context, w watched, out *output) (end Ending) 
 	return end
 }
 
-// wait returns when the command has ended by itself, or must be ended by the method watch.
+// wait returns when the command has ended by itself, or when the method `watch` must end it.
 func (c *child) wait(ctx context.Context, w watched, out *output) (end Ending) {
 	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()
