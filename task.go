@@ -37,7 +37,7 @@ const (
 	// OnLostRetry runs the task again. It is for work without side effects.
 	OnLostRetry OnLost = "retry"
 	// OnLostReport ends the task as INTERRUPTED. Its side effects may or may not have happened, and
-	// only the caller of the task can decide what to do.
+	// only the agent that scheduled the task can decide what to do.
 	OnLostReport OnLost = "report"
 )
 
@@ -73,7 +73,7 @@ type TaskOptions struct {
 	// that time, the same Key creates a new task. 0 means that Key identifies this task as long as the
 	// execution exists.
 	KeyTTL time.Duration `json:"keyTtl,omitempty"`
-	// OnLost says what happens if the worker is lost; default OnLostRetry.
+	// OnLost says what happens if the worker is lost during an attempt; default OnLostRetry.
 	OnLost OnLost `json:"onLost,omitempty"`
 	// ReadsContext reports that the task reads the model's context. Only workers that support all
 	// features that the execution needs get such a task.

@@ -27,7 +27,7 @@ type Turns struct {
 	// CompactFrom, if set, is the number of tokens from which a context is compacted, even if the
 	// configuration turns automatic compaction off. 0, or a number above the threshold of automatic
 	// compaction, means that threshold. With CompactFrom, a summary covers the whole conversation:
-	// only messages of the user and the system remain beside it.
+	// only messages of the user and the system remain beside the summary.
 	CompactFrom *int `json:"compactFrom,omitempty"`
 	Hints
 }

@@ -187,7 +187,7 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 }
 
 // grant approves a question of the execution of the org acme, and makes the server remember the
-// approval.
+// approval. It also creates a bulk action.
 func (w *world) grant() {
 	w.Helper()
 	id := perdure.QuestionID(w.lease.ExecutionID, "call").String()

@@ -128,7 +128,7 @@ type Config struct {
 	// Catalog lists the built-in model providers and tools of the program. The API shows them,
 	// together with those that workers have registered.
 	Catalog perdure.Catalog
-	// WebhookAllowPrivate lets webhooks send to private and loopback addresses. In dev mode,
+	// WebhookAllowPrivate allows URLs of webhooks with private and loopback addresses. In dev mode,
 	// loopback addresses are always allowed, even without TLS.
 	WebhookAllowPrivate bool
 	// Clock is the store's time. The default is the clock of the machine (SQLite: see *Clocks* in

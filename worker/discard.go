@@ -14,7 +14,7 @@ const tellWithin = time.Second
 
 // tellDiscarded tells the server that this worker has discarded the goroutine of a suspended
 // execution. The server then no longer prefers this worker for the execution. If the message is
-// lost, the server learns the same from the next heartbeat.
+// lost, the next heartbeat tells the server the same.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
 		return // a worker that stops does not poll, so the server hands nothing over to it

@@ -137,7 +137,8 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 						r := w.runs[c.Lease.ExecutionID]
 						return r != nil && r.handed
 					})
-					// A heartbeat at this time reports that the old lease is lost.
+					// The server's reply to a heartbeat at this time says that the old lease is
+					// lost.
 					w.beatOnce(t.Context(), time.Second)
 					if commitFails {
 						err = perdure.Errorf(perdure.LeaseLost, "planned")

@@ -263,8 +263,8 @@ func (w *writer) makeGroup(group []*write) {
 	}
 }
 
-// transact runs one transaction. If its commit fails with a disk error, nobody knows whether the data is
-// stored, so the writer stops until the store is opened again and checked.
+// transact runs one transaction. If its commit fails with a disk error, it is unknown whether the
+// data is stored, so the writer stops until the store is opened again and checked.
 func (w *writer) transact(apply func(transaction) error) error {
 	if w.broken != nil {
 		return w.broken

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// termGrace is the time between SIGTERM and SIGKILL when a command is ended.
+	// termGrace is the time between SIGTERM and SIGKILL when this process ends a command.
 	termGrace = 2 * time.Second
 	// drainGrace is how long output is still read after a command has ended, if a background process has
 	// the output open.
