@@ -218,8 +218,8 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	}
 }
 
-// TestLateClaimThatWasOvertaken checks that the method untrack returns a claim that the run has not
-// adopted, and reports whether a newer run of the execution has replaced the run.
+// TestLateClaimThatWasOvertaken checks that the method `untrack` returns a claim that the run has
+// not adopted, and reports whether a newer run of the execution has replaced the run.
 func TestLateClaimThatWasOvertaken(t *testing.T) {
 	for _, overtaken := range []bool{true, false} {
 		w := New(Config{})
