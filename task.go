@@ -76,7 +76,7 @@ type TaskOptions struct {
 	// OnLost says what happens if the worker is lost during an attempt; default OnLostRetry.
 	OnLost OnLost `json:"onLost,omitempty"`
 	// ReadsContext reports that the task reads the model's context. Only workers that support all
-	// features that the execution needs get such a task.
+	// features that the execution needs can claim such a task.
 	ReadsContext bool `json:"readsContext,omitempty"`
 	// Compacts is the reason of the compaction if the task writes the summary of a compaction, and
 	// "" otherwise. If the execution ends before such a task has ended, the server appends an event

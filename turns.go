@@ -6,7 +6,7 @@ import "encoding/json"
 // configuration.
 type Turns struct {
 	// ClientTools are tools that the client runs. A call of one of them ends the response, and the
-	// client's next message holds the result.
+	// client's next message contains the result.
 	ClientTools []ClientTool `json:"clientTools,omitempty"`
 	// ToolChoice is "auto", "none", "required" or "tool"; "" is "auto". With "tool" the model must
 	// call the tool ToolName. ToolChoice applies only to the first turn of a response: with

@@ -19,7 +19,8 @@ const (
 	// MaxUndelivered is the maximum number of pending deliveries of a webhook. The server disables a
 	// webhook that has more.
 	MaxUndelivered = 10_000
-	// MaxDeliveryAnswer is the maximum number of bytes that are stored of an endpoint's response.
+	// MaxDeliveryAnswer is the maximum number of bytes that the server stores of an endpoint's
+	// response.
 	MaxDeliveryAnswer = 1 << 10
 
 	// DeliveryLease is the time in which the server that has claimed a delivery must send it and record

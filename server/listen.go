@@ -167,8 +167,8 @@ func validPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// vanished is the maximum time for which a client may leave sent data unacknowledged. Its connection is
-// then closed.
+// vanished is the maximum time for which a client may leave sent data unacknowledged. After that
+// time, the system closes the connection.
 const vanished = 45 * time.Second
 
 func listen(addr, flag string) (net.Listener, error) {

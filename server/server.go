@@ -128,8 +128,8 @@ type Config struct {
 	// Catalog lists the built-in model providers and tools of the program. The API shows them,
 	// together with those that workers have registered.
 	Catalog perdure.Catalog
-	// WebhookAllowPrivate allows URLs of webhooks with private and loopback addresses. In dev mode,
-	// loopback addresses are always allowed, even without TLS.
+	// WebhookAllowPrivate lets the server send events to webhooks at private and loopback
+	// addresses. In dev mode, loopback addresses are always allowed, even without TLS.
 	WebhookAllowPrivate bool
 	// Clock is the store's time. The default is the clock of the machine (SQLite: see *Clocks* in
 	// docs/operations.md) or of the database.
