@@ -15,8 +15,8 @@ type SignalState string
 const (
 	// SignalPending is the state of a signal that no commit has taken.
 	SignalPending SignalState = "pending"
-	// SignalTaken is the state of a signal that a commit has taken. If the function is entered again
-	// before the next checkpoint, it receives the signal again.
+	// SignalTaken is the state of a signal that a commit has taken. If the agent's function is
+	// entered again before the next checkpoint, the function receives the signal again.
 	SignalTaken SignalState = "taken"
 	// SignalConsumed is the state of a taken signal after the next checkpoint. The signal is not
 	// delivered again.

@@ -37,7 +37,7 @@ const (
 	// OnLostRetry runs the task again. It is for work without side effects.
 	OnLostRetry OnLost = "retry"
 	// OnLostReport ends the task as INTERRUPTED. Its side effects may or may not have happened, and
-	// only the caller of the task can decide what to do.
+	// only the agent that scheduled the task can decide what to do.
 	OnLostReport OnLost = "report"
 )
 
@@ -73,18 +73,18 @@ type TaskOptions struct {
 	// that time, the same Key creates a new task. 0 means that Key identifies this task as long as the
 	// execution exists.
 	KeyTTL time.Duration `json:"keyTtl,omitempty"`
-	// OnLost says what happens if the worker is lost; default OnLostRetry.
+	// OnLost says what happens if the worker is lost during an attempt; default OnLostRetry.
 	OnLost OnLost `json:"onLost,omitempty"`
 	// ReadsContext reports that the task reads the model's context. Only workers that support all
-	// features that the execution needs get such a task.
+	// features that the execution needs can claim such a task.
 	ReadsContext bool `json:"readsContext,omitempty"`
 	// Compacts is the reason of the compaction if the task writes the summary of a compaction, and
-	// "" otherwise. If the execution ends before such a task, the server appends an event that
-	// reports the failed compaction.
+	// "" otherwise. If the execution ends before such a task has ended, the server appends an event
+	// that reports the failed compaction.
 	Compacts CompactionReason `json:"compacts,omitempty"`
 	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires
-	// is RequiresConfined if only a worker that confines commands may run the call. The server
-	// gives a task with Net or Requires only to workers with FeatureQuestions.
+	// is RequiresConfined if only a worker that confines commands may run the call. Only workers
+	// with FeatureQuestions can claim a task with Net or Requires.
 	Net      string `json:"net,omitempty"`
 	Requires string `json:"requires,omitempty"`
 }
@@ -96,7 +96,7 @@ const (
 	defaultPriority    = 5
 )
 
-// Normal returns the options with defaults filled in. The default of Queue is the argument.
+// Normal returns the options with defaults filled in. The default of Queue is the argument `queue`.
 func (o TaskOptions) Normal(queue string) TaskOptions {
 	if o.Queue == "" {
 		o.Queue = queue
@@ -225,8 +225,8 @@ type Task struct {
 	// Step reports that this is the record of a step. Such a record is created with a terminal status
 	// and is never claimed.
 	Step bool `json:"step,omitempty"`
-	// Instance is the text that distinguishes the task or step from others of its kind. It is for
-	// clients; the store has it in Options.
+	// Instance is the text that distinguishes the task or step from others of its kind. It is a
+	// copy for clients: the store has this text in Options.
 	Instance string `json:"instance,omitempty" wire:"-"`
 	// Place is the position of the task in the conversation.
 	Place Place `json:"-"`

@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText refuses a text that some store cannot keep: a text with a zero byte, which valid JSON may
-// contain as \u0000, or with bytes that are not UTF-8. The error is invalid_argument and names the field.
+// CheckText refuses a text that cannot be stored in every kind of store: a text with a zero byte,
+// which valid JSON may contain as \u0000, or with bytes that are not UTF-8. The error is
+// invalid_argument and names the field.
 func CheckText(field, text string) error {
 	switch {
 	case !utf8.ValidString(text):

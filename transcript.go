@@ -151,7 +151,7 @@ func contentRules(e Entry) DocumentRules {
 func decodeStrictly(e Entry) (Message, error) {
 	m := Message{Role: e.Role}
 	// A key may occur twice inside the members `arguments` and `native`: a model or its provider
-	// wrote them, and they are stored unchanged.
+	// wrote these members, and they are stored unchanged.
 	if err := checkNoDoubledKeys("content", e.Content, "arguments", "native"); err != nil {
 		return m, transcriptField(e, err)
 	}

@@ -6,7 +6,7 @@ import "encoding/json"
 // configuration.
 type Turns struct {
 	// ClientTools are tools that the client runs. A call of one of them ends the response, and the
-	// client's next message holds the result.
+	// client's next message contains the result.
 	ClientTools []ClientTool `json:"clientTools,omitempty"`
 	// ToolChoice is "auto", "none", "required" or "tool"; "" is "auto". With "tool" the model must
 	// call the tool ToolName. ToolChoice applies only to the first turn of a response: with
@@ -27,7 +27,7 @@ type Turns struct {
 	// CompactFrom, if set, is the number of tokens from which a context is compacted, even if the
 	// configuration turns automatic compaction off. 0, or a number above the threshold of automatic
 	// compaction, means that threshold. With CompactFrom, a summary covers the whole conversation:
-	// only messages of the user and the system remain beside it.
+	// only messages of the user and the system remain beside the summary.
 	CompactFrom *int `json:"compactFrom,omitempty"`
 	Hints
 }
@@ -45,7 +45,7 @@ const (
 )
 
 // Hints are parameters of a model call that not every provider has. They are sent unchanged to a
-// provider that has them, and left out for others.
+// provider that has them, and left out for other providers.
 type Hints struct {
 	// TopP restricts sampling to the most likely tokens whose probabilities add up to this value, 0 to
 	// 1.

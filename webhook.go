@@ -19,7 +19,8 @@ const (
 	// MaxUndelivered is the maximum number of pending deliveries of a webhook. The server disables a
 	// webhook that has more.
 	MaxUndelivered = 10_000
-	// MaxDeliveryAnswer is the maximum number of bytes that are stored of an endpoint's response.
+	// MaxDeliveryAnswer is the maximum number of bytes that the server stores of an endpoint's
+	// response.
 	MaxDeliveryAnswer = 1 << 10
 
 	// DeliveryLease is the time in which the server that has claimed a delivery must send it and record
@@ -52,7 +53,8 @@ type Webhook struct {
 	// KeyID is the id of the API key for links in deliveries about new questions. A person who opens
 	// such a link answers the question with this key. If KeyID is nil, deliveries contain no link.
 	KeyID *uuid.UUID `json:"keyId,omitempty"`
-	// DisabledReason says why the server has disabled the webhook; "" if it has not.
+	// DisabledReason says why the server has disabled the webhook; "" if the server has not
+	// disabled it.
 	DisabledReason string `json:"disabledReason,omitempty"`
 	// OldSecretUntil is the time until which deliveries are also signed with the secret that the last
 	// rotation replaced. It is nil if there is no such secret.

@@ -88,7 +88,7 @@ func (a *authority) issue(serial int64, cert, key string) {
 	a.write(key, "PRIVATE KEY", rawKey)
 }
 
-// served returns the serial number of the certificate that an address serves.
+// served returns the serial number of the certificate that the server at an address presents.
 func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, error) {
 	a.Helper()
 	c := &tls.Config{RootCAs: a.pool, NextProtos: []string{"h2"}}
@@ -103,8 +103,9 @@ func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, err
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(), nil
 }
 
-// TestRenewedCertificateIsServed checks that the ports for HTTP and gRPC serve a renewed certificate
-// without a restart. If the new files are invalid, the previous certificate stays.
+// TestRenewedCertificateIsServed checks that the ports for HTTP and gRPC serve a renewed
+// certificate without a restart. If the new files are invalid, the ports continue to serve the
+// previous certificate.
 func TestRenewedCertificateIsServed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a, dir := newAuthority(t), t.TempDir()

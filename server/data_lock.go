@@ -27,8 +27,8 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by process %d", e.Data, e.PID)
 }
 
-// lock is the ownership of a data directory. It is a lock on a file, which the system releases when
-// the process dies.
+// lock is the ownership of a data directory: a lock on a file in the directory. The system releases
+// the lock on the file when the process dies.
 type lock struct{ file *os.File }
 
 func own(data string) (*lock, error) {
@@ -51,8 +51,8 @@ func own(data string) (*lock, error) {
 	return l, nil
 }
 
-// alive reports whether the process with the id exists. It returns true for 0: the owner has not
-// written its id yet.
+// alive reports whether the process with the id exists. It returns true for the id 0, which means
+// that the owner has not written its id yet.
 func alive(pid int) bool { return pid == 0 || syscall.Kill(pid, 0) != syscall.ESRCH }
 
 // isOwned reports whether a live process owns a data directory. It holds no lock after it returns.

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// TestRunsBeforeTheFirstWorkerAreUnavailable checks requests that need a worker of the org. Before any
-// worker has registered, they get 503 with Retry-After. After that, an unknown kind is an invalid
-// argument.
+// TestRunsBeforeTheFirstWorkerAreUnavailable checks requests that need a worker of the org. Before
+// any worker has registered, these requests get 503 with Retry-After. Once a worker has registered,
+// a request with an unknown kind fails with invalid_argument.
 func TestRunsBeforeTheFirstWorkerAreUnavailable(t *testing.T) {
 	w := &world{T: t, Server: openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})}
 	models := `"models":[{"provider":"scripted","modelId":"m"}]`

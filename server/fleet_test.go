@@ -51,7 +51,7 @@ func newFleet(t *testing.T, n int, nats string) *fleet {
 // other workers. It is long enough for a busy machine.
 const patience = time.Minute
 
-// newFleetWith is like newFleet, with a lease; 0 is the default lease.
+// newFleetWith is like newFleet, with the given duration of leases; 0 means the default duration.
 func newFleetWith(t *testing.T, n int, nats string, lease time.Duration) *fleet {
 	t.Helper()
 	longtest.Skip(t, "PostgreSQL")
@@ -369,7 +369,8 @@ func (g *gate) enter(conns ...net.Conn) bool {
 	return !g.shut
 }
 
-// flow copies bytes until one end is closed, and then closes both.
+// flow copies bytes from one connection to another until one of them is closed, and then closes
+// both.
 func (g *gate) flow(to, from net.Conn) {
 	buf := make([]byte, 16<<10)
 	for {

@@ -124,7 +124,7 @@ func last(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// outcomeOf returns a word for the outcome that an HTTP status means.
+// outcomeOf returns the outcome that an HTTP status stands for, such as "no key".
 func outcomeOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -177,7 +177,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 	documented(t, "api.md", rows)
 }
 
-// documented compares the rows of a table in a file of docs/ with the rows that a test checks.
+// documented compares the table rows in a file of docs/ with `rows`, the rows that a test checks.
 func documented(t *testing.T, file string, rows []string) {
 	t.Helper()
 	raw, err := os.ReadFile("../docs/" + file)

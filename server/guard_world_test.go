@@ -186,7 +186,8 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	w.names["entryId"], w.names["task"] = entry.ID.String(), w.task.TaskID.String()
 }
 
-// grant approves a question of the execution of the org acme, so that the approval is remembered.
+// grant approves a question of the execution of the org acme, and makes the server remember the
+// approval. It also creates a bulk action.
 func (w *world) grant() {
 	w.Helper()
 	id := perdure.QuestionID(w.lease.ExecutionID, "call").String()

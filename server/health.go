@@ -50,8 +50,8 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns the message of a store's error, without the errors that it wraps, because even
-// unauthenticated callers may read this message.
+// wordOf returns the message of a store's error, without the errors that it wraps, because
+// unauthenticated callers of the health check can read this message.
 func wordOf(err error) string {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -60,8 +60,8 @@ func wordOf(err error) string {
 	return "the store has failed"
 }
 
-// uncheckedNote returns a note with the progress of the search for damage in a store that was not
-// closed cleanly. The second result is false if the store needs no check.
+// uncheckedNote returns a note with the progress of the check for damage that a store runs if it
+// was not closed cleanly. The second result is false if the store needs no check.
 func uncheckedNote(of store.Store) (health.Reason, bool) {
 	c, ok := of.(store.Checking)
 	if !ok {

@@ -115,8 +115,8 @@ func (h *healthServer) wantReady(reason string) {
 	}
 }
 
-// TestStoppingServerIsNotReady checks that a server that is told to stop first reports that it is not
-// ready. It continues to answer requests during DrainDelay.
+// TestStoppingServerIsNotReady checks that a server that is told to stop first reports that it is
+// not ready. The server continues to answer requests during DrainDelay.
 func TestStoppingServerIsNotReady(t *testing.T) {
 	h := startHealthServer(t, Config{DrainDelay: time.Hour})
 	h.wantReady("")
@@ -162,8 +162,8 @@ func TestNotReadyWithoutItsStore(t *testing.T) {
 	}
 }
 
-// TestHealthNeedsNoKey checks that health is reported without a key, and that the health of an unknown
-// gRPC service is an error. A request to the API without a key is refused.
+// TestHealthNeedsNoKey checks that the server reports its health without a key, and that the health
+// of an unknown gRPC service is an error. A request to the API without a key is refused.
 func TestHealthNeedsNoKey(t *testing.T) {
 	h := startHealthServer(t, Config{})
 	if _, err := h.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); err == nil {

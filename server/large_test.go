@@ -144,8 +144,9 @@ func (w *remoteWorker) same(what string, got, want []byte) {
 }
 
 // TestPayloadsOf64MiB checks that a worker uploads and reads back payloads of 64 MiB over gRPC: a
-// signal, an entry, a task's input and result, a state, a step and an output. In make test, one or two
-// of them have that size, and the others 5 MiB, which is more than fits in one message of gRPC.
+// signal, an entry, a task's input and result, a state, a step and an output. In make test, one or
+// two of the payloads have 64 MiB, and the others 5 MiB, which is more than fits in one message of
+// gRPC.
 func TestPayloadsOf64MiB(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	first, each := longtest.Stride(t, 4)

@@ -85,7 +85,8 @@ func (s *Server) Listen() error {
 }
 
 // warnOfPlainText logs a warning for addresses that other machines can reach and that carry keys in
-// plain text. Behind a proxy or in a private network that can be intended.
+// plain text. It is only a warning, because plain text can be intended behind a proxy or in a
+// private network.
 func (s *Server) warnOfPlainText() {
 	if s.TLSCert != "" {
 		return
@@ -143,7 +144,8 @@ func (s *Server) hosts(public *url.URL) []string {
 	return hosts
 }
 
-// ParsePublicURL parses a public address. It returns nil for "". Errors: invalid_argument.
+// ParsePublicURL parses the value of Config.PublicURL. It returns nil for "". Errors:
+// invalid_argument.
 func ParsePublicURL(text string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil
@@ -165,8 +167,8 @@ func validPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// vanished is the maximum time for which a client may leave sent data unacknowledged. Its connection is
-// then closed.
+// vanished is the maximum time for which a client may leave sent data unacknowledged. After that
+// time, the system closes the connection.
 const vanished = 45 * time.Second
 
 func listen(addr, flag string) (net.Listener, error) {

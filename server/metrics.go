@@ -51,7 +51,8 @@ const maxLabels = 100
 var (
 	// quick are the histogram buckets for durations from a tenth of a millisecond to seconds.
 	quick = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	// long are the histogram buckets for work that may wait for a worker or a reader.
+	// long are the histogram buckets for the durations of work that may wait for a worker or a
+	// reader.
 	long  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 	sizes = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}
 )

@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// catalogue is a Registerer that records descriptions of metrics, even of those without values.
+// catalogue is a Registerer that records descriptions of metrics, even of metrics without values.
 type catalogue struct {
 	labels map[string]string // labels of each metric, by its name
 }

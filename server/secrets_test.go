@@ -126,9 +126,9 @@ func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	}
 }
 
-// TestSecretsOfWebhooksAreNowhere checks that a webhook's secret is only in the responses to the requests
-// that create or rotate it. No other response, no log line and no file contains the secret or the key that
-// it encodes.
+// TestSecretsOfWebhooksAreNowhere checks that a webhook's secret is only in the responses to the
+// requests that create or rotate it. No other response, no log line and no file contains the secret
+// or the key that the secret encodes.
 func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	logged := &logBuffer{}

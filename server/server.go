@@ -51,15 +51,16 @@ type Config struct {
 	// same time. "" selects an embedded store in Data.
 	Store string
 	// StoreAllowOff names settings of the database Store that may be off when the server starts:
-	// fsync, full_page_writes, synchronous_commit. While one is off, a power failure can lose or
-	// damage acknowledged writes.
+	// fsync, full_page_writes, synchronous_commit. While one of them is off, a power failure can
+	// lose or damage acknowledged writes.
 	StoreAllowOff []string
 	// CheckBefore makes Open wait for the complete check of an embedded store that was not closed
-	// cleanly. Otherwise the check runs while the server serves, and damage ends the server.
+	// cleanly. Otherwise the check runs while the server serves, and the server ends if the check
+	// finds damage.
 	CheckBefore bool
-	// StorePlain turns off the optimizations of the store, which then is slower but gives the same
-	// results: see *Without optimizations* in docs/operations.md. Its value may differ from one
-	// start to the next, and between the servers of one Store.
+	// StorePlain turns off the optimizations of the store, which then is slower but returns the
+	// same results: see *Without optimizations* in docs/operations.md. Its value may differ from
+	// one start to the next, and between the servers of one Store.
 	StorePlain bool
 	// NATS connects the servers of one Store, which notify each other of new data. It is one URL
 	// that begins with nats://, tls://, ws:// or wss://, or several separated by commas. Without
@@ -75,13 +76,15 @@ type Config struct {
 	// ClientCA is a PEM file of certificate authorities. If it is set, a worker needs a certificate
 	// from one of them in addition to its key. ClientCA requires TLSCert.
 	ClientCA string
-	// Origins are additional web origins whose pages may use the API, as scheme://host[:port].
+	// Origins are web origins, as scheme://host[:port], whose pages may use the API in addition to
+	// the pages of the server.
 	Origins []string
 	// PublicURL is the address at which browsers open the pages behind a proxy, as
 	// scheme://host[:port]. "" uses the address of each request. With https the browser stores its
 	// half of a session's secret in a Secure cookie.
 	PublicURL string
-	// StreamsPerKey is the maximum number of open streams per key; default 20,000.
+	// StreamsPerKey is the maximum number of streams that readers have open with one API key;
+	// default 20,000.
 	StreamsPerKey int
 	// StreamsPerOrg is the maximum number of durable streams per org; default 10,000.
 	StreamsPerOrg int
@@ -91,8 +94,8 @@ type Config struct {
 	Dev bool
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
-	// ReconnectTimeout is how long a worker may take to reconnect before its agents are given to other
-	// workers; default 0.5 s.
+	// ReconnectTimeout is how long a worker may take to reconnect before its executions are given
+	// to other workers; default 0.5 s.
 	ReconnectTimeout time.Duration
 	// OrgsCPU is a percentage of the processors. While goroutines wait for a processor, the orgs
 	// that have something to compute share that percentage equally. If there is only one such org,
@@ -100,22 +103,24 @@ type Config struct {
 	OrgsCPU int
 	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
-	// QueueLimits is the maximum number of concurrent tasks by queue, for each org and over all
-	// workers; at least 1. Other queues are not limited.
+	// QueueLimits has the maximum number of tasks that run at once, by queue. The tasks of each org
+	// are counted separately, over all workers. A limit is at least 1. Queues without a limit in
+	// the map are not limited.
 	QueueLimits map[string]int
 	// OpsAddr is the address (host:port) of the operators' port; "" opens none. It serves /metrics,
 	// /healthz and /readyz without a key. It serves /debug/pprof/ only on this machine and with the
 	// token in the file ops-token of Data.
 	OpsAddr string
 	// DrainDelay is how long the server continues to serve after it is told to stop. In that time
-	// it reports that it is not ready, so that a load balancer stops using it before connections
-	// are refused. 0 is no delay.
+	// the server reports that it is not ready, so that a load balancer stops using it before the
+	// server refuses connections. 0 is no delay.
 	DrainDelay time.Duration
 	// Registerer registers the server's metrics. If it is nil, the server has metrics only if
-	// OpsAddr is set, and registers them in a registry of its own. If Registerer is also a Gatherer,
-	// as *prometheus.Registry is, OpsAddr serves all its metrics.
+	// OpsAddr is set, and registers them in a registry of its own. If Registerer is also a
+	// Gatherer, as *prometheus.Registry is, OpsAddr serves all metrics of Registerer.
 	Registerer prometheus.Registerer
-	// TracerProvider creates spans of requests and writes. If it is nil, there are none.
+	// TracerProvider creates spans of requests and writes. If it is nil, the server creates no
+	// spans.
 	TracerProvider trace.TracerProvider
 	Logger         *slog.Logger
 	// Version is the program's version.
@@ -123,8 +128,8 @@ type Config struct {
 	// Catalog lists the built-in model providers and tools of the program. The API shows them,
 	// together with those that workers have registered.
 	Catalog perdure.Catalog
-	// WebhookAllowPrivate lets webhooks send to private and loopback addresses. In dev mode,
-	// loopback addresses are always allowed, even without TLS.
+	// WebhookAllowPrivate lets the server send events to webhooks at private and loopback
+	// addresses. In dev mode, loopback addresses are always allowed, even without TLS.
 	WebhookAllowPrivate bool
 	// Clock is the store's time. The default is the clock of the machine (SQLite: see *Clocks* in
 	// docs/operations.md) or of the database.

@@ -28,8 +28,8 @@ func guarded() []string {
 }
 
 // TestHalfASessionOpensNothing checks that every route that needs a key refuses an incomplete or
-// invalid session: one half of the secret, halves of two sessions, a half in the wrong place, and a
-// session that was revoked or signed out.
+// invalid session. Examples are one half of the secret, halves of two sessions, a half that is sent
+// where the other half belongs, and a session that was revoked or signed out.
 func TestHalfASessionOpensNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	w := newWorld(t)
@@ -135,8 +135,8 @@ func TestASessionIsOverInTime(t *testing.T) {
 }
 
 // TestSessionsOfOthersAreUnknown checks that API keys of other orgs, and a key of the same org with
-// the role client, neither see nor end sessions that other keys have signed in. A session that was
-// signed in with the data directory's token can list orgs and read every org.
+// the role client, neither see nor end sessions that were signed in with other keys. A session that
+// was signed in with the data directory's token can list orgs and read every org.
 func TestSessionsOfOthersAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	token, acme := w.signIn(w.Token()), w.signIn(w.keys["acme admin"])

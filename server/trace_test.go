@@ -24,7 +24,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// spans returns a provider and the exporter that records its spans immediately.
+// spans returns a provider of spans, and an exporter that records each span as soon as it ends.
 func spans(t *testing.T) (*sdktrace.TracerProvider, *tracetest.InMemoryExporter) {
 	t.Helper()
 	kept := tracetest.NewInMemoryExporter()

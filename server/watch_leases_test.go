@@ -49,9 +49,9 @@ func TestCancelReachesAConnectedWorkerAtOnce(t *testing.T) {
 	}
 }
 
-// TestAWatchOfLeasesEndsWithItsServer checks that WatchLeases calls its function once when the
-// watch begins. When the server stops, WatchLeases returns the error unavailable, so that the
-// worker can watch at the next server.
+// TestAWatchOfLeasesEndsWithItsServer checks that WatchLeases calls the function that it is given
+// once when the watch begins. When the server stops, WatchLeases returns the error unavailable, so
+// that the worker can watch at the next server.
 func TestAWatchOfLeasesEndsWithItsServer(t *testing.T) {
 	s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestACacheThatIsGone checks that commands still run if a cache was removed after the workspace
-// was opened.
+// TestACacheThatIsGone checks that commands still run if a toolchain's cache was removed after the
+// workspace was opened.
 func TestACacheThatIsGone(t *testing.T) {
 	dir, data := layout(t, "data")
 	cache := filepath.Join(t.TempDir(), "cache")

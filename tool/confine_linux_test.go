@@ -50,7 +50,7 @@ func eachConfinementWith(t *testing.T, dir string, o WorkspaceOptions, fn func(t
 
 // layout returns the workspace and the data directory of a worker. The data directory is beside or
 // inside the workspace. Neither is below a folder for temporary files, because commands may write
-// there.
+// in such a folder.
 func layout(t *testing.T, dataBelow string) (dir, data string) {
 	t.Helper()
 	top, err := os.MkdirTemp(lasting(t), "_layout-")

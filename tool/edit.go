@@ -50,9 +50,9 @@ func runEdit(ctx context.Context, call *Call, in editArgs) (Result, error) {
 	return Text(fmt.Sprintf("Edited %s (%s).\n%s", in.Path, count(n, "replacement"), excerpt.Diff(string(old), text))), nil
 }
 
-// substitute replaces the text `old` by `new`. If `all` is true it replaces every occurrence;
-// otherwise there must be exactly one. The result n is the number of replacements. If nothing was
-// replaced, `problem` tells the model why; otherwise it is "".
+// substitute replaces the text `old` with `new`. If `all` is true, it replaces every occurrence;
+// otherwise there must be exactly one occurrence. The result n is the number of replacements. If
+// nothing was replaced, `problem` tells the model why; otherwise it is "".
 func substitute(text, old, new string, all bool) (result string, n int, problem string) {
 	switch {
 	case old == "":

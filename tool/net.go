@@ -33,7 +33,7 @@ func (n Net) Check(field string) error {
 	return nil
 }
 
-// level returns the confinement level for the value. An unknown value counts as NetNone.
+// level returns the level of package confine for the value n. An unknown value counts as NetNone.
 func (n Net) level() confine.Net {
 	if n == "" {
 		return confine.NetOpen

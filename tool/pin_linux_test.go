@@ -92,7 +92,7 @@ func TestRenamedDuringACallHidesNothingFromFileTools(t *testing.T) {
 // mountedVar is the environment variable that marks a test process with its own mount namespace.
 const mountedVar = "TOOL_TEST_MOUNTED"
 
-// inMountNamespace runs the test with this name in a new process that may mount.
+// inMountNamespace runs the test with this name in a new process that may create mounts.
 func inMountNamespace(t *testing.T, name string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+name+"$")

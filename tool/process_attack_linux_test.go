@@ -20,7 +20,7 @@ func wantMissing(t *testing.T, path string) {
 }
 
 // TestOtherProcessesAreNotTraced checks that a command cannot trace another process of its user,
-// and cannot read or write its memory.
+// and cannot read or write the memory of that process.
 func TestOtherProcessesAreNotTraced(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")

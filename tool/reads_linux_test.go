@@ -87,7 +87,7 @@ func TestRenamedSecretFilesStayHidden(t *testing.T) {
 }
 
 // TestFileToolsKnowASecretByAnotherName checks that file tools recognize a secret by its inode.
-// They also refuse it under the name of a hard link.
+// They also refuse the secret under the name of a hard link.
 func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(filepath.Dir(dir), "etc"), "worker.key")

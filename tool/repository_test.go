@@ -46,8 +46,8 @@ func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
 	}
 }
 
-// TestChangesOfLinkedRepositoriesAreTold checks that a change in a repository to which a .git file
-// leads is reported.
+// TestChangesOfLinkedRepositoriesAreTold checks that the result of a command reports a change in a
+// repository to which a .git file leads.
 func TestChangesOfLinkedRepositoriesAreTold(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Unconfined: true})
 	gitRepo(t, filepath.Join(w.Dir(), "real"), "/dev/null")

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestACommandOfRootIsNoRoot checks that a command of root cannot read other programs' network
-// packets or set the clock. The command has only the capabilities that builds need.
+// TestACommandOfRootIsNoRoot checks that a command that root runs cannot read other programs'
+// network packets or set the clock. The command has only the capabilities that builds need.
 func TestACommandOfRootIsNoRoot(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	if os.Geteuid() != 0 {

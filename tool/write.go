@@ -10,7 +10,7 @@ import (
 )
 
 // editBytes is the maximum size in bytes of a file that edit-file changes. write-file returns a
-// diff only if the old content is not larger.
+// diff only if the old content of the file is not larger than editBytes.
 const editBytes = 10 << 20
 
 type writeArgs struct {
@@ -34,7 +34,7 @@ func runWrite(ctx context.Context, call *Call, in writeArgs) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	// Content that cannot be read, for example because of its size, gets no diff.
+	// If the old content cannot be read, for example because of its size, the result has no diff.
 	old, readErr := w.readFile(rel, editBytes)
 	existed, err := w.replace(rel, []byte(in.Content))
 	if err != nil {

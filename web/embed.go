@@ -13,8 +13,8 @@ import (
 //go:embed dist.zip
 var dist []byte
 
-// Pages returns the built files: index.html, and the files under assets/ that it loads. The names
-// of the files under assets/ change with their content.
+// Pages returns the built files: index.html, and the files under assets/ that index.html loads. The
+// names of the files under assets/ change with their content.
 func Pages() fs.FS {
 	pages, err := zip.NewReader(bytes.NewReader(dist), int64(len(dist)))
 	if err != nil {

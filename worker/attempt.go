@@ -146,8 +146,8 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 }
 
 // end sends the outcome of the attempt until the server has accepted or refused it. The reply may
-// contain a claim of an execution whose goroutine is parked here; end then continues that goroutine
-// at once.
+// contain a claim of an execution whose goroutine is parked on this worker; end then continues that
+// goroutine at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure, Features: perdure.AllFeatures}
 	if failure == nil {
@@ -307,7 +307,7 @@ func (a *attempt) renewed() leaseClock {
 
 // beat returns the part of the next heartbeat that is about this attempt. If the task's code has
 // called Heartbeat or Progress since the last call that the server has acknowledged, that part
-// reports this and the newest progress.
+// reports the call and the newest progress.
 func (a *attempt) beat() perdure.TaskHeartbeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()

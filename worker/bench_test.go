@@ -30,7 +30,7 @@ const org = "acme"
 const patience = 60 * time.Second
 
 // bench is an engine on its own store, with the workers that a test starts. At the end of the test,
-// the invariants of the store are checked. TestMain checks that no goroutine is left.
+// a cleanup function checks the invariants of the store. TestMain checks that no goroutine is left.
 type bench struct {
 	*testing.T
 	e *engine.Engine
@@ -311,7 +311,7 @@ func (b *bench) texts(id uuid.UUID) []string {
 }
 
 // content returns the content `there` if it is inline. Otherwise it reads the content from the
-// local store that has the blob ref.
+// local store that has the blob `ref`.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {

@@ -18,7 +18,7 @@ func bootTime() time.Duration {
 }
 
 // leaseClock measures how much of a lease is left. It starts before the request that claims or
-// renews the lease is sent, so the lease never ends later here than at the server.
+// renews the lease is sent, so the lease never ends later on this worker than at the server.
 type leaseClock struct {
 	now   func() time.Duration
 	from  time.Duration

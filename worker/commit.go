@@ -76,7 +76,7 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, notStored) {
 		// The worker releases the execution, because another worker may be able to store the
 		// commit. The server makes the pause before the next claim longer after each such release.
-		// If no worker succeeds, the execution fails with this message.
+		// If no worker succeeds, the execution fails with the message of err.
 		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
 		r.w.Observer.notStored(false)
 		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})

@@ -200,9 +200,10 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain returns the result of a wait whose outcome is recorded, when the function is entered
-// again: the condition c with the index i was met. Timers count as met. If signals of the condition
-// are no longer pending, the Index of the result is -1, and the caller waits again.
+// metAgain returns the result of a wait when the agent's function is entered again. The recorded
+// outcome of the wait is that the condition c, with the index i, was met. Timers count as met. If
+// signals of the condition are no longer pending, the Index of the result is -1, and the caller
+// waits again.
 func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.WaitResult, error) {
 	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {

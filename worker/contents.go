@@ -15,8 +15,8 @@ func (w *Worker) serveContents(ctx context.Context) {
 // sweepEvery is the pause between two sweeps of the worker's local store.
 const sweepEvery = time.Hour
 
-// sweepContents drops contents that are no longer needed from the worker's local store. It sweeps once per
-// sweepEvery until ctx ends.
+// sweepContents removes contents that are no longer needed from the worker's local store. It does
+// so once per sweepEvery until ctx ends.
 func (w *Worker) sweepContents(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.localDispatch.Sweep(ctx); err != nil && ctx.Err() == nil {

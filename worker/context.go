@@ -57,8 +57,8 @@ func (r *run) Emit(data any) error {
 }
 
 // blocking must be called first by each blocking method of agent.Context. The parameter `name` is
-// the name of the method. blocking panics if the caller is not the goroutine of the run, and does
-// not return if the run is over. Its error says that the execution is being cancelled.
+// the name of the method. It panics if the caller is not the goroutine of the run, and does not
+// return if the run is over. The error that it returns says that the execution is being cancelled.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))

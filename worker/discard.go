@@ -14,7 +14,7 @@ const tellWithin = time.Second
 
 // tellDiscarded tells the server that this worker has discarded the goroutine of a suspended
 // execution. The server then no longer prefers this worker for the execution. If the message is
-// lost, the server learns the same from the next heartbeat.
+// lost, the next heartbeat tells the server the same.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
 		return // a worker that stops does not poll, so the server hands nothing over to it
@@ -27,10 +27,10 @@ func (w *Worker) tellDiscarded(r *run) {
 }
 
 // askAgain reports whether the worker must ask the server for the task t again, although the run
-// already knows a task with its key. It must if the key has a TTL, because the key may by now stand
-// for a new task. It need not if the pending commit already asks for the key. If the result is
-// true, askAgain drops what the run knows about the task; the reply to the commit contains the new
-// state.
+// already knows a task with its key. It returns true if the key has a TTL, because the key may by
+// now stand for a new task, unless the pending commit already contains a task with this key. If the
+// result is true, askAgain drops what the run knows about the task; the reply to the commit
+// contains the new state.
 func (r *run) askAgain(t perdure.NewTask) bool {
 	if t.Options.KeyTTL == 0 {
 		return false

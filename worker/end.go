@@ -64,9 +64,10 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	return true, nil
 }
 
-// unreadFailure returns the failure of a function that was called again because signals were pending
-// that its definition lists in Unless, and that has returned without taking one. Without this failure,
-// the function would be called for ever, or the signals would be lost.
+// unreadFailure returns the failure of a function that was called again because of pending signals
+// that its definition lists in Unless. The function has returned without taking any of these
+// signals. Without this failure, the function would be called for ever, or the signals would be
+// lost.
 func (r *run) unreadFailure() *perdure.TaskError {
 	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
 		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// maxHeads is the maximum number of heads (see the type ended) in memory. A run reaches it only if its
-	// function requests the records in another order than before, because a head is removed when
-	// its record is requested.
+	// maxHeads is the maximum number of heads (see the type ended) in memory. A run reaches the
+	// maximum only if its function requests records in another order than the recorded one, because
+	// a head is removed when its record is requested.
 	maxHeads = 10_000
 	// fetchBytes is the approximate number of bytes of results that a run fetches ahead in one request.
 	fetchBytes = 1 << 20
@@ -80,8 +80,8 @@ func weightOf(h *perdure.EndedHead) int {
 	return n
 }
 
-// giveUp ends the reading of pages by the run. Records that are on none of the pages read so far
-// must then be requested one by one.
+// giveUp stops the run from reading more pages of heads. Records that are on none of the pages read
+// so far must then be requested one by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
 // take removes the head and the prefetched contents of a record. It is called when the function has
@@ -89,7 +89,7 @@ func (e *ended) giveUp() { e.more, e.whole = false, false }
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		// Without this, the contents would stay in memory as long as any head of the same page
+		// If h kept its contents, they would stay in memory as long as any head of the same page
 		// does.
 		h.Result, h.Error = perdure.Payload{}, nil
 	}

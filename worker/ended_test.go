@@ -80,8 +80,8 @@ func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	})
 }
 
-// stepper is an agent that runs the number `steps` of steps, each with a result of the number `size`
-// of bytes. Then the agent waits for the signal "go", and runs one more step.
+// stepper is an agent that runs `steps` steps, each with a result of `size` bytes. Then the agent
+// waits for the signal "go", and runs one more step.
 type stepper struct {
 	steps, size int
 	ran         atomic.Int32

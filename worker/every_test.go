@@ -92,8 +92,8 @@ func TestEntryCounterCollision(t *testing.T) {
 }
 
 // TestEntryIdempotencyOnResume checks that a function that is entered again stores no entry twice.
-// The function looks for one entry in Messages before it appends it, and appends the others with
-// keys.
+// The function looks for one entry in Messages before it appends that entry, and appends the other
+// entries with keys.
 func TestEntryIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -58,8 +58,8 @@ func (w *Worker) beat(ctx context.Context) {
 	}
 }
 
-// Line is implemented by a perdure.Dispatch whose connection can break. The worker then sends a
-// heartbeat after each reconnect.
+// Line is implemented by a perdure.Dispatch whose connection can break. A worker with such a
+// Dispatch sends a heartbeat after each reconnect.
 type Line interface {
 	// Reconnected returns a channel that receives one value after each reconnect.
 	Reconnected() <-chan struct{}

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// meeting is a dispatch in which each call of Release waits until a second call is made or its
-// context ends.
+// meeting is a dispatch in which each call of Release waits until a second call is made or the
+// context of the call ends.
 type meeting struct {
 	perdure.Dispatch
 	mu   sync.Mutex // guards the fields below

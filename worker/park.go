@@ -116,8 +116,8 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	return nil, true
 }
 
-// makeRoom discards parked goroutines until the number and the memory of the rest are within the worker's
-// limits. It begins with the one that was parked first. The caller has locked w.mu.
+// makeRoom discards parked goroutines until the number and the memory of the rest are within the
+// worker's limits. It begins with the goroutine that was parked first. The caller has locked w.mu.
 func (w *Worker) makeRoom() {
 	for len(w.parked) > w.Parked || len(w.parked) > 0 && w.parkedBytes > w.ParkedBytes {
 		victim := w.waiting.Front().Value.(*run)
@@ -211,7 +211,7 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 
 // untrack removes the run from the worker's running runs. The result `late` is a claim that was
 // handed to the run, but that the run did not take over; nil if there is none. The result
-// `overtaken` reports whether a newer run of the same execution has replaced this one.
+// `overtaken` reports whether a newer run of the same execution has replaced this run.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -116,8 +116,8 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 }
 
 // TestEntryAppendedTwiceIsReported checks a function that, when it is entered again, appends an
-// entry without a key again. The worker reports the entry once. It does not report an entry with a
-// key, or one before a checkpoint.
+// entry without a key for the second time. The worker reports the entry once. It does not report an
+// entry with a key, or an entry before a checkpoint.
 func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/lru"
 )
 
-// maxCachedPaths is the maximum number of bytes of the entry paths that a worker caches. Entries are
-// immutable, so cached ones never become stale.
+// maxCachedPaths is the maximum number of bytes of the entry paths that a worker caches. Entries
+// are immutable, so cached entries never become stale.
 const maxCachedPaths = 128 << 20
 
 // paths caches the entry paths of executions that ran recently, so that a turn (a model call and
@@ -92,8 +92,8 @@ func yieldAll(entries []perdure.Entry, yield func(perdure.Entry, error) bool) {
 	}
 }
 
-// get returns the cached path of an execution. It returns nil if none is cached, or if the cached one does
-// not begin at the root.
+// get returns the cached path of an execution. It returns nil if no path is cached, or if the
+// cached path does not begin at the root.
 func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()

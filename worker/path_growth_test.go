@@ -11,8 +11,8 @@ import (
 )
 
 // TestPathsThatGrowStayAsTheyWereGiven reads and extends paths at random. It checks that the method
-// path returns the stored path, that a returned path does not change when the cache grows, and that
-// the counted size of the cache is correct.
+// `path` returns the stored path, that a returned path does not change when the cache grows, and
+// that the counted size of the cache is correct.
 func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))

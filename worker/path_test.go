@@ -74,7 +74,7 @@ func textsOf(t *testing.T, entries iter.Seq2[perdure.Entry, error]) string {
 	return strings.Join(said, " ")
 }
 
-// TestPathReadsOnlyWhatIsNew checks that the method path reads from the server only entries that
+// TestPathReadsOnlyWhatIsNew checks that the method `path` reads from the server only entries that
 // are not cached.
 func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}

@@ -130,7 +130,7 @@ func (r *run) learnQuestions(questions []*perdure.Question) {
 
 // decided returns the part of a question that no longer changes once the question is not open, and
 // that every reply of the server contains. The code of the agent therefore sees the same question
-// when it is entered again.
+// when the function is entered again.
 func decided(q *perdure.Question) *perdure.Question {
 	return &perdure.Question{
 		ID: q.ID, ExecutionID: q.ExecutionID, Key: q.Key,

@@ -3,9 +3,10 @@ package worker
 import "github.com/perdure/perdure"
 
 // countRecords stores the number n of records that the server has counted since the newest
-// checkpoint. When n reaches ManyRecords, it warns once, because all of them are read whenever the
-// function is entered again. It does not make a checkpoint by itself: a checkpoint would consume
-// signals, and drop recorded outcomes of waits, which the function needs when it is entered again.
+// checkpoint. When n reaches ManyRecords, it logs one warning, because the worker reads all these
+// records whenever the function is entered again. It does not make a checkpoint by itself: a
+// checkpoint would consume signals, and drop recorded outcomes of waits, which the function needs
+// when it is entered again.
 //
 // Only the server can count records: a function that is entered again may schedule tasks that are
 // already stored.

@@ -19,8 +19,8 @@ func busy(err error) bool {
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
 // denied reports whether the server refused the worker's key. A retry may succeed, because the key
-// may be replaced meanwhile. If the refusal names a field, the content of the call has caused it,
-// so it is final and denied returns false.
+// may be replaced meanwhile. If the refusal names a field, the content of the call has caused the
+// refusal. The refusal is then final, and denied returns false.
 func denied(err error) bool {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && len(coded.Fields) > 0 {
@@ -42,7 +42,7 @@ func (r *run) persist(ctx context.Context, try func() error) error {
 }
 
 // finish sends the end of the attempt until the server accepts or refuses it. The reply may contain
-// a claim. finish replaces the duration of that claim's lease by how much of it is left.
+// a claim. finish sets LeaseFor of that claim to how much of the claim's lease is left.
 func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdure.FinishReply, err error) {
 	var sent time.Duration
 	err = a.persist(ctx, func() error {

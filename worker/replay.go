@@ -47,8 +47,8 @@ func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	return result, true
 }
 
-// keep stores the result in Config.Results. If that fails, the task runs again if the worker dies
-// before the server has stored the result.
+// keep stores the result in Config.Results. If that fails, and the worker dies before the server
+// has stored the result, the task runs again.
 func (a *attempt) keep(result json.RawMessage) {
 	if err := a.w.Results.Put(a.resultKey(), result); err != nil {
 		a.log().Warn("a result could not be kept on disk until the server has it", "error", err)

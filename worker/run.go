@@ -160,7 +160,8 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	go r.main()
 }
 
-// adopt makes c the claim of the run: the run uses its lease and its data, and opens a new stream.
+// adopt makes c the claim of the run: the run uses the lease and the data of c, and opens a new
+// stream.
 func (r *run) adopt(c perdure.AgentClaim) {
 	if c.ContinuesParked {
 		had := r.claim

@@ -18,7 +18,8 @@ import (
 )
 
 // TestBlockingCallFromAnotherGoroutine checks that a blocking call of agent.Context panics in any
-// goroutine other than Run's. The message names the method and the alternative JoinAll.
+// goroutine other than the one in which the agent's function runs. The message names the method and
+// the alternative JoinAll.
 func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	said := make(chan string, 10)
@@ -136,7 +137,8 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 						r := w.runs[c.Lease.ExecutionID]
 						return r != nil && r.handed
 					})
-					// A heartbeat at this time reports that the old lease is lost.
+					// The server's reply to a heartbeat at this time says that the old lease is
+					// lost.
 					w.beatOnce(t.Context(), time.Second)
 					if commitFails {
 						err = perdure.Errorf(perdure.LeaseLost, "planned")
@@ -216,8 +218,8 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	}
 }
 
-// TestLateClaimThatWasOvertaken checks that the method untrack returns a claim that the run has not
-// adopted, and reports whether a newer run of the execution has replaced the run.
+// TestLateClaimThatWasOvertaken checks that the method `untrack` returns a claim that the run has
+// not adopted, and reports whether a newer run of the execution has replaced the run.
 func TestLateClaimThatWasOvertaken(t *testing.T) {
 	for _, overtaken := range []bool{true, false} {
 		w := New(Config{})

@@ -16,8 +16,9 @@ const (
 	signalPage = 200
 )
 
-// addSignals adds those of the signals that the run does not have yet. Signals that a function receives
-// again, because it was entered again, stay first. The others are in the order in which they were sent.
+// addSignals adds to the run's pending signals those of the argument `signals` that the run does
+// not have yet. Signals that a function receives again, because it was entered again, stay first.
+// The others are in the order in which they were sent.
 func (r *run) addSignals(signals []perdure.Signal) {
 	if len(signals) == 0 {
 		return

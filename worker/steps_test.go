@@ -159,9 +159,10 @@ func TestTurnIDs(t *testing.T) {
 	}
 }
 
-// TestSignalsThatNobodyTakes checks an agent whose function is called again because a signal that
-// the definition lists in Unless is pending, and that still does not take the signal. The execution
-// fails, and the error names the signal. An agent that takes one signal in each call completes.
+// TestSignalsThatNobodyTakes checks an agent whose function is called again because of a pending
+// signal that the definition lists in Unless. The function still does not take the signal. The
+// execution fails, and the error names the signal. An agent that takes one signal in each call
+// completes.
 func TestSignalsThatNobodyTakes(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32
@@ -209,7 +210,8 @@ func TestSignalsThatNobodyTakes(t *testing.T) {
 }
 
 // TestTheInstanceOfAStepIsStored checks that a step is stored with its instance. If the instance is
-// too long or not text, it is left out of the record, but still identifies the step.
+// too long or not text, the record does not contain the instance, but the instance still identifies
+// the step.
 func TestTheInstanceOfAStepIsStored(t *testing.T) {
 	instances := []string{"", "seven", strings.Repeat("x", 513), "\xff", "a\x00b"}
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {

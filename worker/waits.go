@@ -163,8 +163,8 @@ func (r *run) awaitAgain(how agent.JoinMode, futures []agent.Future, i int) ([]a
 	return results, nil
 }
 
-// decides returns the index of the first result that ends the wait although others have not ended,
-// or -1 if there is none.
+// decides returns the index of the first result that ends the wait although other futures have not
+// ended, or -1 if there is none.
 func decides(how agent.JoinMode, results []agent.Result) int {
 	for i, result := range results {
 		switch {

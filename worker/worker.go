@@ -37,7 +37,7 @@ type Config struct {
 	// Results stores results of task kinds that have a Replay function (see TaskDef). It keeps a
 	// result from the end of the attempt until the server has stored the result. Default: the
 	// results store of Local, if Local is set. Without a results store, such a result is lost if
-	// the process ends too early, and the task runs again.
+	// the process ends before the server has stored the result, and the task runs again.
 	Results *results.Store
 	// Queues are the queues from which the worker takes work; default: the queue "default".
 	// perdure.CheckPollSize limits the numbers of queues and registered kinds.

@@ -1,6 +1,6 @@
 // Prose checks the language of comments in Go files: difficult phrases and sentences that are too
-// long. It prints each finding with its place. It fails if the findings per hundred sentences
-// exceed the limit.
+// long. It prints each finding with its file and line. It fails if the findings per hundred
+// sentences exceed the limit.
 //
 //	prose [-limit 1.0] [-v] [FILE ...]
 package main

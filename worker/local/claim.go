@@ -67,8 +67,9 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 	return d.tasks(ctx, x.ID, c.Results)
 }
 
-// begin removes what earlier claims of the execution have left in memory: unsent steps and blocks. Their
-// leases have ended, and a function that is entered again asks for its steps again.
+// begin removes what earlier claims of the execution have left in memory: unsent steps and blocks.
+// The leases of these claims have ended, and the agent's function, which is entered again, requests
+// its steps again.
 func (k *executionState) begin(fence int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

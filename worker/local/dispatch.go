@@ -35,7 +35,7 @@ type executionState struct {
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
 	// decided lists the answers to questions that this worker has stored, and of which the server
-	// may still have copies.
+	// has perhaps not yet erased its copies.
 	decided []perdure.StoredDecision
 }
 

@@ -112,7 +112,7 @@ func (d *Dispatch) fillQuestion(ctx context.Context, execution uuid.UUID, q *per
 	return nil
 }
 
-// own reads a content that only this worker has. Errors: those of the method content.
+// own reads a content that only this worker has. Errors: those of the method `content`.
 func (d *Dispatch) own(ctx context.Context, execution uuid.UUID, w perdure.WithheldContent) (json.RawMessage, error) {
 	ref := w.Ref(execution)
 	var content json.RawMessage

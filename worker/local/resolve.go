@@ -14,9 +14,9 @@ import (
 )
 
 // content sets *place to the content to which ref refers, unless *place is already set. If this
-// store does not have the content, the method content requests it from the server, which may still
-// have it, for example an input before the first commit. Errors: not_found, with the ids of
-// execution and worker; internal if the content is damaged.
+// store does not have the content, the method requests the content from the server. The server may
+// still have it: for example, it has the input of an execution until the first commit. Errors:
+// not_found, with the ids of execution and worker; internal if the content is damaged.
 func (d *Dispatch) content(ctx context.Context, execution uuid.UUID, place *json.RawMessage, ref *perdure.BlobRef) error {
 	if *place != nil || ref == nil {
 		return nil

@@ -47,9 +47,9 @@ type Store struct {
 
 var _ perdure.ContentSource = (*Store)(nil)
 
-// Open opens the store in the directory dir, and creates it if necessary. Only the user who runs this
-// process can read its files. Errors: conflict if another live process has opened the store, or if a newer
-// version of the program wrote it; internal if it is damaged.
+// Open opens the store in the directory dir, and creates it if necessary. Only the user who runs
+// this process can read its files. Errors: conflict if another live process has opened the store,
+// or if a newer version of the program wrote it; internal if the store is damaged.
 //
 // A store that was not closed cleanly is checked in the background. If the check finds damage, the store
 // fails, see Failed. The caller closes the store.

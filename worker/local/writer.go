@@ -263,8 +263,8 @@ func (w *writer) makeGroup(group []*write) {
 	}
 }
 
-// transact runs one transaction. If its commit fails with a disk error, nobody knows whether the data is
-// stored, so the writer stops until the store is opened again and checked.
+// transact runs one transaction. If its commit fails with a disk error, it is unknown whether the
+// data is stored, so the writer stops until the store is opened again and checked.
 func (w *writer) transact(apply func(transaction) error) error {
 	if w.broken != nil {
 		return w.broken
@@ -306,8 +306,8 @@ func (w *writer) makeRoom() {
 	_ = w.reserve.Make() // the next call of makeRoom tries again
 }
 
-// inTransaction reports whether a transaction is still open. After some errors, SQLite has already rolled
-// it back.
+// inTransaction reports whether a transaction is still open. After some errors, SQLite has already
+// rolled the transaction back.
 func (w *writer) inTransaction() bool {
 	_, err := w.raw.ExecContext(context.Background(), "BEGIN")
 	if err == nil {

@@ -51,8 +51,8 @@ func cutShort(err error, wrongLength bool) error {
 }
 
 // upload sends the header and the content. It returns how many bytes it read, and whether the
-// content has ended. Its error is a failure to read the content. If the server ends the call,
-// upload returns no error, because the server's reply has the reason.
+// content has ended. The error that it returns is a failure to read the content. If the server ends
+// the call, upload returns no error, because the server's reply has the reason.
 func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {
 	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
 		return 0, false, nil

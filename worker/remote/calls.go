@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// or returns the id `worker` or, if it is zero, the WorkerID of the client's options.
+// or returns the id `worker`. If that id is zero, it returns the WorkerID of the client's options.
 func (c *Client) or(worker uuid.UUID) uuid.UUID {
 	if worker == uuid.Nil {
 		return c.o.WorkerID

@@ -163,8 +163,8 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 // reconnects in quick succession may cause only one value.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
-// watch connects again whenever the connection is idle, and announces each reconnect, until ctx
-// ends.
+// watch connects again whenever gRPC reports that the connection is in the state Idle, and
+// announces each reconnect, until ctx ends.
 func (c *Client) watch(ctx context.Context) {
 	lost := false
 	for {

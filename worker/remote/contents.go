@@ -56,7 +56,7 @@ type contentRequest struct {
 	execution uuid.UUID
 	sum       perdure.Hash
 	cancel    context.CancelFunc
-	// more receives a value when the field room grows. The capacity of the channel is one.
+	// more receives a value when the field `room` grows. The capacity of the channel is one.
 	more chan struct{}
 
 	mu   sync.Mutex // guards the field room

@@ -65,8 +65,8 @@ type file struct {
 	at   time.Time
 }
 
-// Open opens the directory, and creates it if necessary. It removes results that are too old, and the
-// oldest ones above the limit of disk space.
+// Open opens the directory, and creates it if necessary. It removes results that are too old, and
+// then the oldest results until the rest is within the limit of disk space.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Bytes <= 0 {
 		o.Bytes = DefaultBytes
@@ -203,7 +203,7 @@ func (s *Store) Len() int {
 	return s.files.Len()
 }
 
-// evict removes results that are too old. Then it removes the oldest ones until `room` bytes are
+// evict removes results that are too old. Then it removes the oldest results until `room` bytes are
 // free. The caller has locked s.mu.
 func (s *Store) evict(room int64) {
 	now := s.o.Now()

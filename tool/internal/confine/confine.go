@@ -53,26 +53,26 @@ type Confinement struct {
 	Method sandbox.Method
 	// Note says what the confinement does not prevent, or why there is no confinement.
 	Note string
-	// Mounts makes the command run in a mount namespace in which an empty folder covers the data
-	// directory. Without Mounts, bubblewrap itself covers the data directory, and Landlock grants
-	// access to all paths that a command needs except those in the data directory.
+	// Mounts says that the command runs in a mount namespace in which an empty folder covers the
+	// data directory. Without Mounts, bubblewrap itself covers the data directory, and Landlock
+	// grants access to all paths that a command needs except those in the data directory.
 	Mounts bool
-	// Child makes the command start through a sandbox child: a second process of this program, which
-	// confines itself and becomes the command.
+	// Child says that the command starts through a sandbox child: a second process of this program,
+	// which confines itself and becomes the command.
 	Child bool
-	// Pids makes the command run in a PID namespace; it requires Mounts. The command sees no other
-	// process, and its remaining processes die with the namespace.
+	// Pids says that the command runs in a PID namespace; Pids requires Mounts. The command sees no
+	// other process, and its remaining processes die with the namespace.
 	Pids bool
 	// Refusal is the reason why no command may run; "" if commands may run.
 	Refusal string
 
 	policy sandbox.Policy
-	// filtered makes the command run with the system call filter.
+	// filtered says that the command runs with the system call filter.
 	filtered bool
 }
 
-// Choose returns the first confinement that works on this machine. It tests each candidate by
-// running a command under it.
+// Choose returns the best confinement that works on this machine. It tests the available ones, the
+// best one first, by running a command under each.
 func Choose(o Options) Confinement {
 	o.Limits = o.Limits.Filled()
 	c := Confinement{Options: o, policy: sandbox.Policy{Dir: o.Dir}}
@@ -143,8 +143,8 @@ type probeKey struct {
 	data                          sandbox.Identity
 }
 
-// probed runs a test command under the confinement c and returns its error. For each probeKey, it runs the
-// command only once per process.
+// probed runs a test command under the confinement c and returns its error. It runs the command
+// only once in a process for each probeKey, and stores the error in `probes`.
 func probed(c Confinement) error {
 	key := probeKey{c.Method, c.Mounts, c.Pids, c.Child, c.filtered, c.OwnSockets, c.Net, c.Data.Identity()}
 	probes.Lock()

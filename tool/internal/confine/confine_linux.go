@@ -19,8 +19,8 @@ import (
 // selfExe is the path of this program's file, which works even if the file has been replaced.
 const selfExe = "/proc/self/exe"
 
-// Available returns the confinements to try, the best one first, and the reasons why others are not
-// available.
+// Available returns the confinements to try, the best one first, and the reasons why other
+// confinements are not available.
 func Available(c Confinement) (candidates []Confinement, why []string) {
 	c.filtered, c.Mounts, c.Pids, c.Child, c.Note = sandbox.HasFilter(), false, false, false, ""
 	abi := sandbox.LandlockABI()

@@ -67,8 +67,8 @@ func (o *output) begin() {
 	go func() { streams.Wait(); close(o.done) }()
 }
 
-// pump copies r to `sink` until r ends, or until the deadline that the method drain sets. After the
-// deadline it still copies what is in the pipe, so that no output is lost if `sink` is slow.
+// pump copies r to `sink` until r ends, or until the deadline that the method `drain` sets. After
+// the deadline it still copies what is in the pipe, so that no output is lost if `sink` is slow.
 func pump(sink io.WriteCloser, r *os.File) {
 	defer sink.Close()
 	buf := make([]byte, 32<<10)

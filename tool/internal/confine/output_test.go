@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
-// TestPipeIsDrainedAtTheDeadline checks that pump still reads what the pipe contains after its
-// deadline, although a process that has left the command's group holds the pipe open.
+// TestPipeIsDrainedAtTheDeadline checks that pump, after its deadline, still reads what the pipe
+// contains, although a process that has left the command's group holds the pipe open.
 func TestPipeIsDrainedAtTheDeadline(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

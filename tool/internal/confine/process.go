@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// termGrace is the time between SIGTERM and SIGKILL when a command is ended.
+	// termGrace is the time between SIGTERM and SIGKILL when this process ends a command.
 	termGrace = 2 * time.Second
-	// drainGrace is how long output is still read after a command has ended, if a background process has
-	// the output open.
+	// drainGrace is how long this process still reads output after a command has ended, if a
+	// background process has the output open.
 	drainGrace = 2 * time.Second
 	// exitGrace is how long a process may take to exit after all its output was read.
 	exitGrace = 250 * time.Millisecond
-	// lastGrace is how long output is still read after everything that can be killed is dead, if a
-	// process that has left the command's group has the output open.
+	// lastGrace is how long this process still reads output after everything that it can kill is
+	// dead, if a process that has left the command's group has the output open.
 	lastGrace = 200 * time.Millisecond
 )
 
@@ -158,7 +158,7 @@ func start(cmd *exec.Cmd) (*child, error) {
 }
 
 // watched contains the process group of a running command, and the limits and the timeout after
-// which the command is ended.
+// which this process ends the command.
 type watched struct {
 	g       *group.Group
 	limits  group.Limits
@@ -186,7 +186,7 @@ func (c *child) watch(ctx context.Context, w watched, out *output) (end Ending) 
 	return end
 }
 
-// wait returns when the command has ended by itself, or must be ended by the method watch.
+// wait returns when the command has ended by itself, or when the method `watch` must end it.
 func (c *child) wait(ctx context.Context, w watched, out *output) (end Ending) {
 	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()

@@ -15,8 +15,8 @@ import (
 // ownSocketsMost is the maximum number of sockets that are hidden from one command.
 const ownSocketsMost = 1000
 
-// errTooManySockets is the reason why a command is refused if the folders that it can see contain more
-// sockets than can be hidden.
+// errTooManySockets is the reason why a command is refused if the folders that it can see contain
+// more than ownSocketsMost sockets.
 var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and the toolchains; remove some", ownSocketsMost)
 
 // ownView lets a command see only the system, the toolchains and the workspace. It also finds the

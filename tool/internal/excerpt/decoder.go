@@ -12,7 +12,8 @@ type decoder struct {
 	rest []byte // the start of an unfinished character, at most three bytes
 }
 
-// push adds the bytes p. It returns the text that they complete, without the text of earlier calls.
+// push adds the bytes p. It returns the characters that are now complete, without those that
+// earlier calls have returned.
 func (s *decoder) push(p []byte) []byte {
 	in := append(s.rest, p...)
 	out := make([]byte, 0, len(in))

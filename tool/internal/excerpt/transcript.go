@@ -28,8 +28,9 @@ type Stream struct {
 	live func([]byte)
 }
 
-// Stream returns a writer for one output stream of the command. What is written goes into the
-// transcript. The function `live`, if not nil, is called with the same text, as valid UTF-8.
+// Stream returns a writer for one output stream of the command. The writer adds what is written to
+// the transcript, as valid UTF-8. The function `live`, if not nil, is called with each text that is
+// added.
 func (t *Transcript) Stream(live func([]byte)) *Stream { return &Stream{t: t, live: live} }
 
 // Write adds bytes of the stream. It never returns an error.

@@ -134,8 +134,8 @@ func (c *Control) Close() {
 	c.all.remove(c.dir)
 }
 
-// killGroup kills all processes in the control group dir. Kernels before 5.14 cannot kill a group at once,
-// so it then signals the processes one by one.
+// killGroup kills all processes in the control group dir. Kernels before 5.14 cannot kill a group
+// at once, so killGroup then signals the processes one by one.
 func killGroup(dir string) {
 	if writeGroup(dir, "cgroup.kill", "1") == nil {
 		return
@@ -148,8 +148,8 @@ func killGroup(dir string) {
 	}
 }
 
-// removeGroup kills the processes in the control group dir and removes it. It waits at most one second,
-// because a process in an uninterruptible sleep dies only when it wakes.
+// removeGroup kills the processes in the control group dir and removes the group. It waits at most
+// one second, because a process in an uninterruptible sleep dies only when it wakes.
 func removeGroup(dir string) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -16,8 +16,8 @@ import (
 // control group. A process that was found once is found again later.
 type Group struct {
 	id int
-	// First says that the leader of the group is the first process of a PID namespace. This process is not
-	// part of the command, and all others die with it.
+	// First says that the leader of the group is the first process of a PID namespace. This process
+	// is not part of the command, and all other processes of the namespace die with it.
 	First bool
 	// Control is the command's control group; nil if there is none.
 	Control *Control

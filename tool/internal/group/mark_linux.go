@@ -13,10 +13,10 @@ func Mark(pgid int) string {
 }
 
 // IsSame reports whether the process group pgid is still the one for which Mark returned this text.
-// If the leader still runs, its start time decides. Usually it has died with its worker, and other
-// members still run. As long as they run, the system does not use the leader's pid again. Every
-// member of a session is younger than its leader. So a member that is older than the marked leader
-// belongs to a session of another leader with the same pid.
+// If the leader still runs, IsSame compares its start time with the text. Usually the leader has
+// died with its worker, and other members still run. As long as they run, the system does not use
+// the leader's pid again. Every member of a session is younger than its leader. So a member that is
+// older than the marked leader belongs to a session of another leader with the same pid.
 func IsSame(pgid int, marked string) bool {
 	var boot string
 	var start uint64

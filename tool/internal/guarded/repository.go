@@ -32,9 +32,9 @@ type repoSearch struct {
 
 // repositories returns the folders in dir, and up to reposDepth levels below it, from which git
 // reads configuration and hooks. The result `repos` has folders named .git, bare repositories, and
-// the folders of submodules and worktrees. It has dir/.git even if that does not exist. The result
-// `links` has the paths named .git that are not folders or do not exist: a file or symlink there
-// leads git to another folder.
+// the folders of submodules and worktrees. It has dir/.git even if dir/.git does not exist. The
+// result `links` has the paths named .git that are not folders or do not exist: a file or symlink
+// there leads git to another folder.
 func repositories(dir string) (links, repos []string) {
 	s := &repoSearch{dir: dir, left: reposEntries}
 	s.git(filepath.Join(dir, ".git"))

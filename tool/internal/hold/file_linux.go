@@ -63,7 +63,7 @@ func (h *File) Deleted() bool {
 	return unix.Fstat(int(h.file.Fd()), &st) != nil || st.Nlink == 0
 }
 
-// Path returns the current path of the folder.
+// Path returns the current path of the file or folder.
 func (h *File) Path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
 // Views returns all current paths of the folder, its own path first. The other paths lead through

@@ -39,8 +39,8 @@ func Environ(declared []string) []string {
 	return env
 }
 
-// isSecret reports whether the environment variable is withheld from commands, even if it is declared. That
-// is so for the keys of model providers and for all variables of Perdure.
+// isSecret reports whether commands must not get the environment variable, even if it is declared.
+// That is so for the keys of model providers and for all variables of Perdure.
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	return strings.HasSuffix(upper, "_API_KEY") || strings.HasPrefix(upper, "PERDURE_")

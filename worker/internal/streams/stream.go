@@ -116,9 +116,9 @@ func (st *Stream) begin(b *block) *block {
 	return b
 }
 
-// push appends bytes to a block. If more than maxAhead bytes are not sent yet, it first waits, and unlocks
-// the owner's mu during the wait. It drops the bytes if the stream has failed, or the run or attempt has
-// ended. The caller has locked the owner's mu.
+// push appends bytes to a block. While more than maxAhead bytes of the stream are unsent, push
+// waits, and unlocks the owner's mu during the wait. It drops the bytes if the stream has failed,
+// or the run or attempt has ended. The caller has locked the owner's mu.
 func (st *Stream) push(b *block, p []byte) {
 	for st.failed == nil && st.ahead() > maxAhead {
 		changed := st.changed
@@ -271,9 +271,10 @@ func (st *Stream) event(kind perdure.EventType, members map[string]any) {
 	st.owner.nudge()
 }
 
-// Flush ends every open block, and waits until the server has received all content that was written before
-// the call. It returns the final length of each block that has ended since the last Flush. The caller sends
-// these lengths in a commit or in the end of its task, and the server closes the blocks then.
+// Flush ends every open block, and waits until the server has received all content that was written
+// before the call. It returns the final length of each block that has ended since the last Flush.
+// The caller sends these lengths in a commit or with the end of the task, and the server closes the
+// blocks then.
 func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endAll()

@@ -22,7 +22,7 @@ const (
 const (
 	resendAfter = 100 * time.Millisecond
 	// tellAfter is how many requests in a row must fail before a line is logged. An operator may
-	// have to act then, for example because a disk is full.
+	// have to act after so many failures, for example because a disk is full.
 	tellAfter = 20
 )
 
