@@ -80,9 +80,9 @@ type StepRecord struct {
 	Key    string
 	Result Payload
 	Error  *TaskError
-	// Instance is the text that distinguishes the step from other steps of its name. The text is only
-	// shown to people; the step is identified by Key. It is empty if it cannot be stored or is longer
-	// than MaxStepInstance.
+	// Instance is the text that distinguishes the step from other steps of its name. The text is
+	// only shown to people; the step is identified by Key. Instance is empty if the text cannot be
+	// stored or is longer than MaxStepInstance.
 	Instance string
 }
 
@@ -95,8 +95,8 @@ type NewCheckpoint struct {
 	Reason string
 	// StateVersion is stored in the checkpoint's metadata as state_version, unless it is 0.
 	StateVersion int
-	// Traceparent, if not empty, is the W3C trace context of the span that makes the checkpoint. It
-	// is stored in the metadata as traceparent.
+	// Traceparent, if not empty, is the W3C trace context of the span in which the worker makes the
+	// checkpoint. It is stored in the checkpoint's metadata as traceparent.
 	Traceparent string
 }
 

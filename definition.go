@@ -217,8 +217,8 @@ type ReactInput struct {
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
 	OneShot      bool          `json:"oneShot"`
-	// Approvals are the policies about tool calls, from the definition and from the start. Settings in
-	// later messages do not change them.
+	// Approvals are the policies about tool calls, from the definition and from the request that
+	// starts the execution. Settings in later messages do not change these policies.
 	Approvals *Approvals `json:"approvals,omitempty"`
 	// Messages replaces UserPrompt and Parts if the client starts with several messages, or with
 	// messages of another role than user.

@@ -39,8 +39,8 @@ type Watcher struct {
 	id    uuid.UUID
 	input *terminal.LineReader
 	steps *stepFeed // nil if steps are not shown
-	// unsent is an input line that could not be sent yet, and signalID the id of its signal. Both are
-	// "" if there is no such line.
+	// unsent is an input line that the watcher has not been able to send, and signalID the id of
+	// its signal. Both are "" if there is no such line.
 	unsent, signalID string
 	stops            atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 }
