@@ -57,7 +57,7 @@ type clientDeployment struct {
 }
 
 // newClientDeployment prepares the cases of a client. Each case has its own model, so that the
-// journal distinguishes their calls.
+// journal shows which case made a model call.
 func newClientDeployment(t *testing.T, client string) *clientDeployment {
 	t.Helper()
 	journal := filepath.Join(t.TempDir(), "journal")

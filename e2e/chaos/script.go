@@ -61,7 +61,7 @@ func (s Script) Calls(turn int) []Call {
 // Shared is the content of the file shared.txt, which tools read.
 const Shared = "in the hay\nthe needle\nand more hay\n"
 
-// numbered is Shared in the format of read-file.
+// numbered is Shared in the format in which the tool read-file returns it.
 const numbered = "     1\tin the hay\n     2\tthe needle\n     3\tand more hay"
 
 // Effects returns the name of the file to which the run's tools append a line for each effect.
