@@ -103,7 +103,7 @@ type Chunk struct {
 	Offset int64 // in bytes of the block's UTF-8 content
 	Text   string
 	// Length is the length of the chunk's text if the server does not have the text, as in a LOCAL
-	// execution. It is 0 if Text is complete.
+	// execution. It is 0 if Text has the chunk's text.
 	Length int64
 	// Stream is "stdout" or "stderr", in a block of type terminal.
 	Stream string

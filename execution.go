@@ -31,8 +31,9 @@ type Execution struct {
 	Title        string           `json:"title,omitempty" wire:"-"`
 	Usage        *Usage           `json:"usage,omitempty" wire:"-"`
 	UsageByModel map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
-	// StopReason and TurnError are set in lists, for a conversation that waits for its user. StopReason
-	// is why its newest response has ended, and TurnError is the error if that response failed.
+	// StopReason and TurnError are set in lists, for a conversation that waits for its user.
+	// StopReason is why the conversation's newest response has ended. TurnError is the error if
+	// that response failed.
 	StopReason    StopReason      `json:"stopReason,omitempty" wire:"-"`
 	TurnError     string          `json:"turnError,omitempty" wire:"-"`
 	Error         *string         `json:"error"`

@@ -214,8 +214,8 @@ func readAll(stream *ssestream.Stream[responses.ResponseStreamEventUnion], event
 	return events, errors.Join(stream.Err(), stream.Close())
 }
 
-// websocket runs the conversation over one connection. In the mode stateless, only the connection
-// stores the chain of responses.
+// websocket runs the conversation over one WebSocket connection. In the mode stateless, the server
+// stores no response, so responses can only be chained within the connection.
 func (g *goClient) websocket(ctx context.Context) (observation, error) {
 	connection, err := g.client.Responses.Connect(ctx, responses.ResponseConnectionOptions{})
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *deployment) begin(mode perdure.PersistenceMode) uuid.UUID {
 	})
 }
 
-// ask runs a command while the server runs, and returns its output.
+// ask runs a command of perdure while the server runs, and returns its output.
 func (s *deployment) ask(args ...string) string {
 	s.t.Helper()
 	p := s.command(args...)
@@ -238,9 +238,9 @@ func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING, and reports the reason, while its
-// worker is down. Another worker claims a REMOTE run meanwhile, but not the LOCAL one. The LOCAL run
-// continues when its worker has started again.
+// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING, and reports the reason, while
+// its worker is down. Meanwhile another worker claims a REMOTE run, but not the LOCAL run. The
+// LOCAL run continues when its worker has started again.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)

@@ -108,7 +108,7 @@ func (c *console) read(name string) string {
 	return string(raw)
 }
 
-// callsByTurn returns the number of charged model calls by turn.
+// callsByTurn returns the number of model calls in the journal, by turn.
 func (c *console) callsByTurn() map[int]int {
 	c.t.Helper()
 	raw, err := os.ReadFile(c.journal)

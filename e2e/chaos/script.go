@@ -21,7 +21,8 @@ type Call struct {
 	Tool, Arguments string
 	// Result is the result of a finished call.
 	Result string
-	// Effect names the call's effect on files; "" for a tool that only reads.
+	// Effect is the name in the two lines that the call appends to the file Script.Effects; "" for
+	// a tool that only reads.
 	Effect string
 }
 

@@ -29,7 +29,7 @@ type Invoice struct {
 	To     string `json:"to"`
 }
 
-// Letter is the input of the task letter.
+// Letter is the input of a task of kind "letter".
 type Letter struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
