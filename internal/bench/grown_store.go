@@ -215,7 +215,7 @@ type listPage struct {
 	NextCursor *string           `json:"nextCursor"`
 }
 
-// get requests a page of a list. The parameter path is relative to the path of the list of
+// get requests a page of a list. The parameter `path` is relative to the path of the list of
 // executions.
 func (s *grownStore) get(path string) (page listPage, err error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://localhost/api/orgs/default/agent-executions"+path, http.NoBody)

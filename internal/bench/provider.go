@@ -18,7 +18,8 @@ import (
 const providerName = "pace"
 
 // chunkSize is the size of a chunk in bytes. A chunk contains 19 digits of the time at which it
-// left the provider, in nanoseconds, and 10 digits of its number. It contains no newline.
+// left the provider, in nanoseconds, and 10 digits of the chunk's number. The chunk contains no
+// newline.
 const chunkSize = 32
 
 func appendChunk(b []byte, at time.Time, number int) []byte {

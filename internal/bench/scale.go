@@ -175,8 +175,8 @@ func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r 
 	return r, s.hear(ctx, with, streams, &r)
 }
 
-// idleReaders connects the idle readers. It returns how many bytes of the server's memory each of them
-// needs.
+// idleReaders connects the readers of executions that write nothing. It returns how many bytes of
+// the server's memory each of these readers needs.
 func (s *scaleRun) idleReaders() (int, error) {
 	var before, after resourceUsage
 	if err := s.server.ask("used", true, &before); err != nil {
@@ -232,7 +232,8 @@ const writing = `sqlite\.\(\*committer\)\.run|face/grpc\.\(\*workerService\)\.ap
 
 var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
 
-// share returns the CPU time that a profile attributes to the functions in the pattern `writing`.
+// share returns the CPU time that a profile attributes to the functions whose names match the
+// pattern `writing`.
 func share(ctx context.Context, profile string) (time.Duration, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=0", "-nodefraction=0", "-focus="+writing, profile).CombinedOutput()
 	if err != nil {
