@@ -44,10 +44,10 @@ type scaleResult struct {
 // wait for executions that write nothing.
 type Scale struct {
 	Executions int           // streaming executions, each with one reader
-	Idle       int           // readers of idle executions, one each
+	Idle       int           // executions that write nothing, each with one reader
 	For        time.Duration // duration of each run
 	Rate       float64       // chunks per second and stream
-	Rounds     int           // number of runs without readers and with them, in turns
+	Rounds     int           // number of rounds without readers, and of rounds with readers
 	Worker     string        // inprocess or grpc
 	Folder     string        // folder for the database; "" is the system's temporary folder
 	Profiles   string        // folder for profiles; "" writes none

@@ -26,8 +26,8 @@ type Source interface {
 	// after the position.
 	Page(ctx context.Context, at int64) (Page, error)
 	// Await waits until the stream has content after the position, or is closed there. While Await
-	// waits, it calls the function idle about once a second. It returns early with an error of idle,
-	// or with the cause of the context's end.
+	// waits, it calls the function `idle` about once a second. Await returns early with an error of
+	// `idle`, or with the cause of the context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 

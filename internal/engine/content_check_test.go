@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// upload uploads content as a blob, with the lease in the parameter owner.
+// upload uploads content as a blob, with the lease in the parameter `owner`.
 func (h *holder) upload(owner perdure.BlobOwner, content []byte) *perdure.BlobRef {
 	h.Helper()
 	ref, err := h.d.PutBlob(h.Context(), owner, int64(len(content)), bytes.NewReader(content))

@@ -85,8 +85,8 @@ func (a *Actions) Count(ctx context.Context, org string, r Request) (perdure.Bul
 }
 
 // Start creates a bulk action on the executions that match now. A repeat with the same
-// IdempotencyKey returns the action of the first request. Errors: invalid_argument (also if too many
-// match), conflict (too many actions run), idempotency_key_reused.
+// IdempotencyKey returns the action of the first request. Errors: invalid_argument (also if too
+// many executions match), conflict (too many actions run), idempotency_key_reused.
 func (a *Actions) Start(ctx context.Context, org string, r Request) (*perdure.BulkAction, error) {
 	statuses, err := r.check()
 	if err != nil {
