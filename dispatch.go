@@ -207,7 +207,8 @@ type Poll struct {
 	Features Features
 }
 
-// Lease is the right of a worker to write to an execution. Every write carries it.
+// Lease is the right of a worker to write to an execution. Every write to the execution carries the
+// lease.
 type Lease struct {
 	ExecutionID uuid.UUID `json:"executionId"`
 	Fence       int64     `json:"fence"`

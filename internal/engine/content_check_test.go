@@ -98,7 +98,8 @@ type payload struct {
 	put   func(c *perdure.Commit, p perdure.Payload)
 }
 
-// payloads returns the payload fields of a commit. The last one ends the execution.
+// payloads returns the payload fields of a commit. A commit with the last of them ends the
+// execution.
 func payloads(h *holder) []payload {
 	task, step := h.newTask("1"), perdure.CallerTaskKey(h.id, "s", "k")
 	return []payload{

@@ -108,9 +108,10 @@ func (c *Conversations) SetMetadata(ctx context.Context, org, id string, metadat
 	})
 }
 
-// Add appends pending items to a conversation. The parameter `at` is the conversation as the client
-// has read it. Errors: not_found, conflict (the conversation has changed since it was read),
-// rate_limited, payload_too_large, invalid_argument (too many items).
+// Add appends items of a client to a conversation. The conversation's next response uses them. The
+// parameter `at` is the conversation as the client has read it. Errors: not_found, conflict (the
+// conversation has changed since it was read), rate_limited, payload_too_large, invalid_argument
+// (too many items).
 func (c *Conversations) Add(ctx context.Context, org string, at Place, items []json.RawMessage) error {
 	row, err := c.store.Conversation(ctx, org, at.ID)
 	if err != nil {

@@ -269,8 +269,8 @@ func (w *Watcher) showResult(ctx context.Context, left bool) error {
 }
 
 // continueCommands returns the commands with which to continue a working run. If the run uses the
-// private queue of this process, the list has no perdure tail: without this process nothing happens
-// in that queue.
+// private queue of this process, the list does not contain perdure tail: without this process, no
+// worker serves that queue.
 func (w *Watcher) continueCommands() []string {
 	id := w.id.String() + w.ServerFlags
 	if w.HasWorker {
