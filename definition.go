@@ -81,7 +81,7 @@ func HidePassword(address string) string {
 }
 
 // ParseBaseURL parses the base URL of a model's endpoint. The error is invalid_argument and names
-// the given field. It does not repeat the URL, which may contain a password.
+// the given field. The error does not repeat the URL, which may contain a password.
 func ParseBaseURL(field, baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -178,8 +178,8 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	return c
 }
 
-// Definition is a stored agent configuration. An execution copies it at the start, so later edits
-// do not change that execution.
+// Definition is a stored agent configuration. An execution copies its definition at the start, so
+// later edits do not change that execution.
 type Definition struct {
 	ID           uuid.UUID     `json:"id"`
 	Org          string        `json:"-"`

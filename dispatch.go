@@ -228,9 +228,10 @@ type AgentClaim struct {
 	Lease     Lease
 	Execution *Execution
 	LeaseFor  time.Duration
-	// Waited is a lower bound of the time from the request of the poll to the claim. The worker adds
-	// it to the time of its request, and counts the lease from there. It cannot count from the
-	// arrival of the reply, because the reply may be delayed for longer than the lease.
+	// Waited is a lower bound of the time from the request of the poll to the claim. The worker
+	// adds Waited to the time of its request, and counts the lease from that time. The worker
+	// cannot count from the arrival of the reply, because the reply may be delayed for longer than
+	// the lease.
 	Waited     time.Duration
 	WakeReason WakeReason
 	Checkpoint *Checkpoint // the newest checkpoint; nil if there is none
@@ -263,7 +264,8 @@ type AgentClaim struct {
 	Ended *EndedPage
 }
 
-// RetainedState describes the data that a worker still has of an execution whose goroutine it has parked.
+// RetainedState describes the data that a worker still has of an execution whose goroutine the
+// worker has parked.
 type RetainedState struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.

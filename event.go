@@ -66,12 +66,12 @@ func (t EventType) IsTask() bool { return len(t) > 5 && t[:5] == "task." }
 // Record is one committed record of an execution's log: an event, or one chunk
 // of a block.
 type Record struct {
-	// Pos is the number of the record in its log. Seq is the number of its event; all chunks of a block
-	// have the same seq.
+	// Pos is the number of the record in its log. Seq is the number of the record's event; all
+	// chunks of a block have the same seq.
 	Pos, Seq int64
-	// Nonce is a random number of the transaction that committed the record. It distinguishes records
-	// that two histories of one store have at the same pos. It is 0 only in records that were written
-	// before nonces were introduced.
+	// Nonce is a random number of the transaction that committed the record. It distinguishes
+	// records that two histories of one store have at the same pos. Nonce is 0 only in records that
+	// were written before nonces were introduced.
 	Nonce     uint32
 	Type      EventType
 	CreatedAt Time

@@ -71,8 +71,8 @@ func runGoCase(ctx context.Context, c clientCase) (observation, error) {
 	return observation{}, fmt.Errorf("the client has no %s", c.Kind)
 }
 
-// params returns the parameters of a request that creates a response. They depend on how the
-// conversation is stored.
+// params returns the parameters of a request that creates a response. The parameters depend on how
+// the conversation is stored.
 func (g *goClient) params(ctx context.Context) (responses.ResponseNewParams, error) {
 	p := responses.ResponseNewParams{Model: g.Model}
 	if g.Tools {

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// steps is the script of a run without a server. The test kills perdure run during the tool of its
-// second turn, and perdure resume during the text of the third turn.
+// steps is the script of a run without a server. The test kills perdure run during the tool of the
+// run's second turn, and perdure resume during the text of the third turn.
 const steps = `
 turn
   text First step.

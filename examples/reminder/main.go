@@ -35,7 +35,8 @@ type Letter struct {
 	Text string `json:"text"`
 }
 
-// progress is the content of a checkpoint. A function that is entered again starts from it.
+// progress is the content of a checkpoint. A function that is entered again starts from the newest
+// checkpoint.
 type progress struct {
 	Reminded int `json:"reminded"`
 }

@@ -36,7 +36,7 @@ func readChunk(b []byte) (at time.Time, number int, err error) {
 	return time.Unix(0, nanos), number, nil
 }
 
-// pace defines the chunks of a model and their times. It is encoded in the model's id.
+// pace defines the chunks of a model and their times. A pace is encoded in the model's id.
 type pace struct {
 	ID     int           // number of the stream
 	Start  time.Time     // time of the first chunk

@@ -59,9 +59,9 @@ type readRequest struct {
 	now bool
 }
 
-// Serve serves a GET or HEAD request of the source. If it returns an error, the caller sends the
+// Serve serves a GET or HEAD request of the source. If Serve returns an error, the caller sends the
 // response: the error is a [*Refusal], or has a code. The context `live` is derived from the
-// request's context, and may end earlier. When it ends, Serve stops waiting for content.
+// request's context, and may end earlier. When `live` ends, Serve stops waiting for content.
 func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
 	d := &readRequest{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)

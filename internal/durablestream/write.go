@@ -29,7 +29,7 @@ const (
 	reserved = "__ds"
 )
 
-// Handle serves a request to the general stream of the org at path. If it returns an error, the
+// Handle serves a request to the general stream of the org at path. If Handle returns an error, the
 // caller sends the response: the error is a [*Refusal], or has a code. The context `live` has the
 // same meaning as in [Serve].
 func (s *Streams) Handle(live context.Context, w http.ResponseWriter, r *http.Request, org, path string, c Reading) error {

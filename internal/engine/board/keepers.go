@@ -22,8 +22,8 @@ import (
 // requires that the worker has an open poll on this server, and the poll then returns the claim.
 // Otherwise the execution becomes PENDING, and any poll can claim it.
 //
-// A slot of the poll is reserved before the transaction, and a poll does not end while a slot of it
-// is reserved. A handover is therefore as safe as a claim by the poll itself.
+// A slot of the poll is reserved before the transaction, and a poll does not end while one of its
+// slots is reserved. A handover is therefore as safe as a claim by the poll itself.
 type Keepers struct {
 	clock Clock
 	lease time.Duration
