@@ -68,7 +68,7 @@ func TestCommitNumbersHaveNoGap(t *testing.T) {
 }
 
 // TestCommitIsAllOrNothing checks that a commit with one invalid part stores nothing of its valid
-// parts, and that its number can be used again.
+// parts, and that the commit's number can be used again.
 func TestCommitIsAllOrNothing(t *testing.T) {
 	missing := uuid.New()
 	bad := map[string]struct {

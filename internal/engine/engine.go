@@ -61,8 +61,9 @@ type Config struct {
 	CancelGrace time.Duration
 	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
-	// QueueLimits maps the name of a queue to the maximum number of tasks of one org that run on it
-	// at the same time, on all workers together. A queue that is not in the map has no limit.
+	// QueueLimits maps the name of a queue to the maximum number of tasks of one org that run on
+	// the queue at the same time, on all workers together. A queue that is not in the map has no
+	// limit.
 	QueueLimits map[string]int
 	// Tick is the interval at which polls and sweeps read the store without a hint; default 1 s.
 	Tick time.Duration

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// stepTurns is how many executions of one action a server handles in a row. It then continues
-	// with the next action.
+	// stepTurns is how many executions of one action a server handles in a row. The server then
+	// continues with the next action.
 	stepTurns = 50
 	// listPage is the number of running actions that one query returns.
 	listPage = 100
@@ -155,9 +155,9 @@ func (r Request) check() ([]perdure.Status, error) {
 	return r.Action.BulkStatuses(r.Filter.Status)
 }
 
-// match returns the executions that match the request, newest first. It returns at most one more than
-// an action may have, which shows that there are too many. Errors: invalid_argument, if too many
-// executions must be examined.
+// match returns the executions that match the request, newest first. It returns at most one
+// execution more than an action may have; the additional execution shows that too many match.
+// Errors: invalid_argument, if too many executions must be examined.
 func (a *Actions) match(ctx context.Context, org string, r Request, statuses []perdure.Status) (ids []uuid.UUID, err error) {
 	f := r.Filter
 	q := store.ExecutionFilter{

@@ -21,8 +21,8 @@ const MaxPendingItems = rules.MaxPendingItems
 // fails with conflict if the conversation has changed since that read.
 type Place = rules.ConversationPlace
 
-// Turn is part of a request (a start or a signal) that begins the next response of a conversation. It
-// names the conversation.
+// Turn is part of a request (a start or a signal) that begins the next response of a conversation.
+// A Turn names the conversation.
 type Turn = rules.ConversationTurn
 
 // ResponseOf returns the id of the response that t begins. If t is nil, the id is new.

@@ -1,6 +1,6 @@
-// Package homes reads the contents of LOCAL executions. Only one worker, the home of the
-// execution, stores them. When a client reads such a content, the server requests it from the
-// worker and passes it on.
+// Package homes reads the contents of LOCAL executions. Only one worker, the home of the execution,
+// stores these contents. When a client reads such a content, the server requests the content from
+// the worker and passes it on.
 package homes
 
 import (
