@@ -50,8 +50,8 @@ func serve(ctx context.Context, data string, use func(context.Context, *client.C
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 
-	// The server stops after the worker, because the worker returns its claims to the server when
-	// it stops.
+	// The server stops after the worker, because a worker that stops returns its claims to the
+	// server.
 	serving, stopServer := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() {
