@@ -37,8 +37,8 @@ type Commit struct {
 	WaitChoices []WaitChoice
 	// Retained is set if the commit suspends the execution and the worker parks the goroutine. It
 	// describes the data that the worker keeps in memory, so that this worker's next claim contains
-	// only newer data. When the execution becomes PENDING, the server reserves it for this worker
-	// for a short time.
+	// only newer data. When the execution becomes PENDING, the server reserves the execution for
+	// this worker for a short time.
 	Retained *RetainedState
 }
 
@@ -80,9 +80,9 @@ type StepRecord struct {
 	Key    string
 	Result Payload
 	Error  *TaskError
-	// Instance is the text that distinguishes the step from other steps of its name. The text is only
-	// shown to people; the step is identified by Key. It is empty if it cannot be stored or is longer
-	// than MaxStepInstance.
+	// Instance is the text that distinguishes the step from other steps of its name. The text is
+	// only shown to people; the step is identified by Key. Instance is empty if the text cannot be
+	// stored or is longer than MaxStepInstance.
 	Instance string
 }
 
@@ -95,8 +95,8 @@ type NewCheckpoint struct {
 	Reason string
 	// StateVersion is stored in the checkpoint's metadata as state_version, unless it is 0.
 	StateVersion int
-	// Traceparent, if not empty, is the W3C trace context of the span that makes the checkpoint. It
-	// is stored in the metadata as traceparent.
+	// Traceparent, if not empty, is the W3C trace context of the span in which the worker makes the
+	// checkpoint. It is stored in the checkpoint's metadata as traceparent.
 	Traceparent string
 }
 
@@ -135,8 +135,8 @@ type CommitReply struct {
 	// prevent the end of the execution.
 	Suspended bool
 	// Signals is set if the commit did not suspend or end the execution as Outcome asked (see
-	// Suspended). It has the pending signals that the wait or Outcome.Unless names, oldest first: at
-	// most 200, and about 1 MiB.
+	// Suspended). Signals has the pending signals that the wait or Outcome.Unless names, oldest
+	// first: at most 200, and about 1 MiB.
 	Signals []Signal
 	// Tasks are the tasks that the commit or its wait names and that had ended before the commit.
 	Tasks []*Task

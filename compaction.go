@@ -51,11 +51,11 @@ var compactionReasons = []CompactionReason{CompactionAutomatic, CompactionContex
 // CompactionRecord is the metadata of a compaction entry. It says which earlier entries of the path
 // are covered by the summary: all that the model saw up to the entry Last.
 type CompactionRecord struct {
-	// Last is the last entry that the summary covers. All tool calls up to it are answered. It is
-	// absent only in a compaction of reason input that begins the conversation.
+	// Last is the last entry that the summary covers. All tool calls up to Last have a result. Last
+	// is absent only in a compaction of reason input that begins the conversation.
 	Last uuid.UUID `json:"last,omitzero"`
-	// KeepFrom is the entry after Last. The model sees this entry and all later ones unchanged. It is
-	// null if the summary covers the whole path before the compaction.
+	// KeepFrom is the entry after Last. The model sees this entry and all later ones unchanged.
+	// KeepFrom is null if the summary covers the whole path before the compaction.
 	KeepFrom *uuid.UUID `json:"keepFrom"`
 	// Pinned are covered entries that the model still sees, before the summary. They are messages of
 	// the user or of the system.
@@ -107,8 +107,8 @@ func (c CompactionRecord) Range() CompactionRange {
 	return CompactionRange{Last: c.Last, KeepFrom: c.KeepFrom, Pinned: c.Pinned}
 }
 
-// Range returns which entries the compaction covers. It reads this from the metadata or, if the
-// metadata is on the worker, from Covers. Errors: invalid_argument.
+// Range returns which entries the compaction covers. It reads the range from the metadata or, if
+// only the worker has the metadata, from Covers. Errors: invalid_argument.
 func (e NewEntry) Range() (CompactionRange, error) {
 	switch {
 	case e.Metadata != nil || e.Covers == nil:

@@ -39,7 +39,7 @@ type LeftOut struct {
 	Entries int `json:"entries"`
 	// Why is the reason why the entries are left out: always LeftOutByCompaction.
 	Why string `json:"why"`
-	// EntryID is the compaction whose summary replaces the entries.
+	// EntryID is the id of the compaction whose summary replaces the entries.
 	EntryID uuid.UUID `json:"entryId"`
 }
 

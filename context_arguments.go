@@ -16,9 +16,9 @@ type cutArguments struct {
 	Tail    string `json:"tail"`
 }
 
-// CutArguments shortens the arguments of a tool call to at most limit bytes; a limit under 256 counts
-// as 256. The result is a JSON object with the head and the tail of the arguments, and with the number
-// of bytes that are left out. It depends only on the part and on the limit.
+// CutArguments shortens the arguments of a tool call to at most limit bytes; a limit under 256
+// counts as 256. The result is a JSON object with the head and the tail of the arguments, and with
+// the number of bytes that are left out. The result depends only on the part and on the limit.
 func CutArguments(p Part, limit int) Part {
 	text := p.RawArguments
 	if text == "" {

@@ -34,9 +34,9 @@ func compacted(t interface{ Fatal(...any) }, r perdure.CompactionRecord) perdure
 }
 
 // TestContextOfProperties checks the context of random paths with compactions. The context has, in
-// this order, the entries that the newest compaction lists in Pinned, the compaction, the entries that
-// it keeps, and the entries after it. Every other entry of the path is left out, or is an older
-// compaction.
+// this order, the entries that the newest compaction lists in Pinned, the compaction, the entries
+// from KeepFrom up to the compaction, and the entries after the compaction. Every other entry of
+// the path is left out, or is an older compaction.
 func TestContextOfProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var path []perdure.Entry

@@ -14,7 +14,7 @@ type Cursor struct {
 	// Nonce is the nonce of the record at Pos; see [Record]. It is 0 at the start of a log, and for
 	// records that were written before nonces were introduced.
 	Nonce uint32
-	// Nonceless marks a cursor of an old form, which has no nonce. It matches no log.
+	// Nonceless marks a cursor of an old form, which has no nonce. Such a cursor matches no log.
 	Nonceless bool
 }
 

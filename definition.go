@@ -81,7 +81,7 @@ func HidePassword(address string) string {
 }
 
 // ParseBaseURL parses the base URL of a model's endpoint. The error is invalid_argument and names
-// the given field. It does not repeat the URL, which may contain a password.
+// the given field. The error does not repeat the URL, which may contain a password.
 func ParseBaseURL(field, baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -178,8 +178,8 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	return c
 }
 
-// Definition is a stored agent configuration. An execution copies it at the start, so later edits
-// do not change that execution.
+// Definition is a stored agent configuration. An execution copies its definition at the start, so
+// later edits do not change that execution.
 type Definition struct {
 	ID           uuid.UUID     `json:"id"`
 	Org          string        `json:"-"`
@@ -217,8 +217,8 @@ type ReactInput struct {
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
 	OneShot      bool          `json:"oneShot"`
-	// Approvals are the policies about tool calls, from the definition and from the start. Settings in
-	// later messages do not change them.
+	// Approvals are the policies about tool calls, from the definition and from the request that
+	// starts the execution. Settings in later messages do not change these policies.
 	Approvals *Approvals `json:"approvals,omitempty"`
 	// Messages replaces UserPrompt and Parts if the client starts with several messages, or with
 	// messages of another role than user.

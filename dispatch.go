@@ -68,9 +68,9 @@ type Dispatch interface {
 	// MaxStreamedText bytes of it. Text that was removed from the log is not included. Errors:
 	// not_found; internal from an older server, which has no such method.
 	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
-	// Ended returns the next page of descriptions ([EndedHead]) of ended steps and tasks, ordered
-	// by the creation of their records. Errors: lease_lost, not_found; internal from an older
-	// server, which has no such method.
+	// Ended returns the next page of descriptions ([EndedHead]) of ended steps and tasks, in the
+	// order in which their records were created. Errors: lease_lost, not_found; internal from an
+	// older server, which has no such method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
 	// Signals returns the pending signals whose name matches one of the patterns and whose Order is
 	// greater than the parameter `after`, oldest first. It returns at most `limit` signals, of about
@@ -94,7 +94,7 @@ type Dispatch interface {
 const MaxStreamedText = 1 << 20
 
 // StreamedText is the text that a task has streamed. For a LOCAL execution the server returns only
-// Withheld, the hashes of the text's blocks in order; the home worker replaces them by Text.
+// Withheld, the hashes of the text's blocks in order; the home worker replaces the hashes by Text.
 type StreamedText struct {
 	Text     string
 	Withheld []Hash
@@ -124,8 +124,8 @@ type Registration struct {
 	Embedded bool `json:"-"`
 }
 
-// KindSpec describes a kind of agent or task. The server shows it to people and checks inputs against
-// it.
+// KindSpec describes a kind of agent or task. The server shows the description to people, and
+// checks inputs against InputSchema.
 type KindSpec struct {
 	Kind        string          `json:"kind"`
 	Description string          `json:"description,omitempty"`
@@ -207,7 +207,8 @@ type Poll struct {
 	Features Features
 }
 
-// Lease is the right of a worker to write to an execution. Every write carries it.
+// Lease is the right of a worker to write to an execution. Every write to the execution carries the
+// lease.
 type Lease struct {
 	ExecutionID uuid.UUID `json:"executionId"`
 	Fence       int64     `json:"fence"`
@@ -227,9 +228,10 @@ type AgentClaim struct {
 	Lease     Lease
 	Execution *Execution
 	LeaseFor  time.Duration
-	// Waited is a lower bound of the time from the request of the poll to the claim. The worker adds
-	// it to the time of its request, and counts the lease from there. It cannot count from the
-	// arrival of the reply, because the reply may be delayed for longer than the lease.
+	// Waited is a lower bound of the time from the request of the poll to the claim. The worker
+	// adds Waited to the time of its request, and counts the lease from that time. The worker
+	// cannot count from the arrival of the reply, because the reply may be delayed for longer than
+	// the lease.
 	Waited     time.Duration
 	WakeReason WakeReason
 	Checkpoint *Checkpoint // the newest checkpoint; nil if there is none
@@ -251,10 +253,10 @@ type AgentClaim struct {
 	// SignalsTo is a Signal.Order: Signals contains every pending signal up to this order. It is 0 if
 	// the order is unknown.
 	SignalsTo int64
-	// ContinuesParked reports whether the claim continues a goroutine that its worker has parked (see
-	// RetainedState). Such a claim leaves out the data that the worker has: input, output, Gate,
-	// checkpoint, Again, and the signals up to RetainedState.Seen. If the claim comes in the reply to
-	// the end of a task, that task's input and result are left out, too. If the worker no longer has
+	// ContinuesParked reports whether the claim continues a goroutine that its worker has parked
+	// (see RetainedState). Such a claim leaves out the data that the worker has: input, output,
+	// Gate, checkpoint, Again, and the signals up to RetainedState.Seen. A claim in the reply to
+	// the end of a task also leaves out that task's input and result. If the worker no longer has
 	// the goroutine, the worker releases the claim, and the next claim has all data.
 	ContinuesParked bool
 	// Ended is the first page of ended steps and tasks. It is set if the poll requested it, the
@@ -262,7 +264,8 @@ type AgentClaim struct {
 	Ended *EndedPage
 }
 
-// RetainedState describes the data that a worker still has of an execution whose goroutine it has parked.
+// RetainedState describes the data that a worker still has of an execution whose goroutine the
+// worker has parked.
 type RetainedState struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.
@@ -348,8 +351,8 @@ type Release struct {
 	WorkerID uuid.UUID
 	Agents   []AgentRelease
 	Tasks    []TaskRelease
-	// Discarded lists executions whose parked goroutines the worker has discarded. The worker no longer
-	// has the first claim on them.
+	// Discarded lists executions whose parked goroutines the worker has discarded. The server no
+	// longer reserves these executions for this worker.
 	Discarded []uuid.UUID
 }
 
@@ -393,7 +396,7 @@ type Frame struct {
 	Offset     int64
 	Text       string
 	// Sum, in a LOCAL execution, is the SHA-256 of the block's content up to the end of Text. The
-	// server cannot compute it, because it must not store the text.
+	// server cannot compute Sum, because the server must not store the text.
 	Sum    Hash
 	Stream string
 	// ToolCallID is the id of the tool call, in a block of tool-call arguments (type data).
@@ -426,8 +429,8 @@ type EntryQuery struct {
 	// and the path from the entry KeepFrom on (from the compaction on if KeepFrom is nil).
 	//
 	// If After is on the selected part of the path, only the entries after it are returned, without
-	// those in Pinned. Any other After has no effect, and Newest has none. A server that does not know
-	// the field Context returns the path after After.
+	// those in Pinned. Any other After has no effect. Newest has no effect if Context is set. A
+	// server that does not know the field Context returns the path after After.
 	Context bool
 }
 

@@ -20,7 +20,7 @@ type container struct {
 	free  bool                // duplicate keys are allowed in this container and the ones inside it
 }
 
-// nowhere is the path of values to which no rule applies.
+// nowhere stands for the path of a value if no path in DocumentRules.Arrays begins with that path.
 const nowhere = "?"
 
 func (s *scanner) enter(end byte) error {

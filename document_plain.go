@@ -21,9 +21,10 @@ func plainRun(text []byte) int {
 	return n
 }
 
-// special reports whether one of the eight bytes of w is not plain. It subtracts from all eight bytes
-// at once. Only a byte that is not plain borrows from the byte above it, so the result for eight
-// plain bytes is false.
+// special reports whether one of the eight bytes of w is not plain. It subtracts from all eight
+// bytes at once. The high bit of a byte is then set if the byte is not plain. A borrow can also set
+// the high bit of the next byte, but only a byte that is not plain borrows, so the result stays
+// correct.
 func special(w uint64) bool {
 	quote, backslash := w^'"'*everyByte, w^'\\'*everyByte
 	return (w|(w-' '*everyByte)|(quote-everyByte)|(backslash-everyByte))&highBits != 0

@@ -187,7 +187,7 @@ func (s *scanner) number() error {
 }
 
 // text reads a JSON string. If the pointer `keep` is not nil, the bytes between the quotes are
-// appended to its target, until that has more than `limit` bytes.
+// appended to its target, until the target has more than `limit` bytes.
 func (s *scanner) text(keep *[]byte, limit int) error {
 	s.pos++ // the quote
 	for {

@@ -43,12 +43,12 @@ type Entry struct {
 	Metadata      json.RawMessage `json:"metadata"`
 	CreatedAt     Time            `json:"createdAt"`
 
-	// Key is the idempotency key with which the entry is appended. It is unique in the execution unless
-	// it is "".
+	// Key is the idempotency key with which the entry is appended. It is unique in the execution,
+	// except the key "".
 	Key string `json:"-"`
-	// Calls are the ids of the tool calls in the entry. Answers is the id of the tool call whose result
-	// the entry holds. They are stored outside the content, so that the transcript rules can be checked
-	// without reading the content.
+	// Calls are the ids of the tool calls in the entry. Answers is the id of the tool call whose
+	// result the entry holds. Calls and Answers are stored outside the content, so that the
+	// transcript rules can be checked without reading the content.
 	Calls   []string `json:"-"`
 	Answers string   `json:"-"`
 	// Blob refers to the content if the content is over InlineLimit and has not been loaded.

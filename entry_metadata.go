@@ -10,9 +10,9 @@ import (
 // foldedBegin is the beginning of an entry's content after EmbedMetadata has added the metadata.
 const foldedBegin = `{"metadata":`
 
-// EmbedMetadata adds the entry's metadata to its content, as the member "metadata", so that one hash covers
-// both. The worker of a LOCAL execution stores the content of an entry in this form. Errors:
-// invalid_argument for content that is not an object.
+// EmbedMetadata adds the entry's metadata to the entry's content, as the member "metadata", so that
+// one hash covers content and metadata. The worker of a LOCAL execution stores the content of an
+// entry in this form. Errors: invalid_argument for content that is not an object.
 func (e *Entry) EmbedMetadata() error {
 	if len(e.Metadata) == 0 {
 		return nil

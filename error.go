@@ -8,7 +8,7 @@ import (
 )
 
 // Code is the machine-readable name of an error. The set of codes is fixed: each transport has one
-// table that maps them to its own status codes.
+// table that maps the codes to the transport's status codes.
 type Code string
 
 const (
@@ -54,7 +54,7 @@ type Error struct {
 	Code    Code
 	Message string
 	Fields  []FieldError
-	// RetryAfter is the minimum pause before a retry; 0 means that it is unknown.
+	// RetryAfter is the minimum pause before a retry; 0 means that the pause is unknown.
 	RetryAfter time.Duration
 	// Err is the cause. Transports never send it.
 	Err error

@@ -66,12 +66,12 @@ func (t EventType) IsTask() bool { return len(t) > 5 && t[:5] == "task." }
 // Record is one committed record of an execution's log: an event, or one chunk
 // of a block.
 type Record struct {
-	// Pos is the number of the record in its log. Seq is the number of its event; all chunks of a block
-	// have the same seq.
+	// Pos is the number of the record in its log. Seq is the number of the record's event; all
+	// chunks of a block have the same seq.
 	Pos, Seq int64
-	// Nonce is a random number of the transaction that committed the record. It distinguishes records
-	// that two histories of one store have at the same pos. It is 0 only in records that were written
-	// before nonces were introduced.
+	// Nonce is a random number of the transaction that committed the record. It distinguishes
+	// records that two histories of one store have at the same pos. Nonce is 0 only in records that
+	// were written before nonces were introduced.
 	Nonce     uint32
 	Type      EventType
 	CreatedAt Time
@@ -103,7 +103,7 @@ type Chunk struct {
 	Offset int64 // in bytes of the block's UTF-8 content
 	Text   string
 	// Length is the length of the chunk's text if the server does not have the text, as in a LOCAL
-	// execution. It is 0 if Text is complete.
+	// execution. It is 0 if Text has the chunk's text.
 	Length int64
 	// Stream is "stdout" or "stderr", in a block of type terminal.
 	Stream string

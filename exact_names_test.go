@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestMembersAreTakenByTheirExactNames checks that DecodeExactly accepts members only by their exact
-// names, at every depth. CheckExactNames also accepts unknown members, unless their names differ only
-// in case from a known one.
+// TestMembersAreTakenByTheirExactNames checks that DecodeExactly accepts members only by their
+// exact names, at every depth. CheckExactNames also accepts unknown members, unless their names
+// differ only in case from the name of a field.
 func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","models":[{"provider":"p","modelId":"m","baseUrl":"u"}],"config":{"maxTurns":1},"metadata":{"Name":1}}`: "",

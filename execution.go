@@ -31,8 +31,9 @@ type Execution struct {
 	Title        string           `json:"title,omitempty" wire:"-"`
 	Usage        *Usage           `json:"usage,omitempty" wire:"-"`
 	UsageByModel map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
-	// StopReason and TurnError are set in lists, for a conversation that waits for its user. StopReason
-	// is why its newest response has ended, and TurnError is the error if that response failed.
+	// StopReason and TurnError are set in lists, for a conversation that waits for its user.
+	// StopReason is why the conversation's newest response has ended. TurnError is the error if
+	// that response failed.
 	StopReason    StopReason      `json:"stopReason,omitempty" wire:"-"`
 	TurnError     string          `json:"turnError,omitempty" wire:"-"`
 	Error         *string         `json:"error"`
@@ -51,8 +52,9 @@ type Execution struct {
 	Version       int64           `json:"version"`
 
 	Org string `json:"-"`
-	// KeyID is the API key that started the execution; the execution counts against that key's limits.
-	// It is nil for the token of the data directory, and for the server process itself.
+	// KeyID is the API key that started the execution; the execution counts against that key's
+	// limits. KeyID is nil if the execution was started with the token of the data directory, or by
+	// the server process itself.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
 	// Askers are the API keys that sent the signals which the current response has taken. In the
 	// list, uuid.Nil stands for the token of the data directory. Askers is nil if an earlier
@@ -75,9 +77,9 @@ type Execution struct {
 	LastCommit CommitNumber    `json:"-"`
 	Answer     json.RawMessage `json:"-"`
 
-	// ReadyAt is the time at which the execution became PENDING; the execution that has been PENDING
-	// longest is claimed first. NotBefore is the earliest time of a claim. It is set after a claim
-	// whose worker was lost or reported a panic.
+	// ReadyAt is the time at which the execution became PENDING; the execution that has been
+	// PENDING longest is claimed first. NotBefore is the earliest time of a claim. NotBefore is set
+	// after a claim whose worker was lost or reported a panic.
 	ReadyAt    Time       `json:"-"`
 	NotBefore  Time       `json:"-"`
 	WakeReason WakeReason `json:"-"`

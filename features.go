@@ -31,8 +31,8 @@ var featureNames = []string{"context/1", "questions", "questions/local"}
 // Lacks returns the features that are in needs and not in f.
 func (f Features) Lacks(needs Features) Features { return needs &^ f }
 
-// Names returns the names of the features in f; nil if there are none. It leaves out features that this
-// version does not know.
+// Names returns the names of the features in f; nil if there are none. It leaves out features
+// without a name in featureNames, which a newer version has stored.
 func (f Features) Names() (names []string) {
 	for i, name := range featureNames {
 		if f&(1<<i) != 0 {
@@ -42,8 +42,7 @@ func (f Features) Names() (names []string) {
 	return names
 }
 
-// FeaturesOf returns the features with these names. It ignores names that this version does not
-// know.
+// FeaturesOf returns the features with these names. It ignores names that are not in featureNames.
 func FeaturesOf(names []string) (f Features) {
 	for _, name := range names {
 		if i := slices.Index(featureNames, name); i >= 0 {

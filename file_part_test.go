@@ -9,7 +9,7 @@ import (
 )
 
 // TestFilesAndURLsAreChecked checks which files and URLs are accepted in a user's message. The
-// error for an invalid one names the member and does not contain a password.
+// error for an invalid file or URL names the member and does not contain a password.
 func TestFilesAndURLsAreChecked(t *testing.T) {
 	long := strings.Repeat("a", MaxURLBytes)
 	for value, member := range map[string]string{

@@ -125,8 +125,8 @@ func numbersIn(input []byte) []json.Number {
 	}
 }
 
-// held reports whether a float64 represents an integer exactly. It returns true for numbers that are
-// not integers.
+// held reports whether a float64 represents n exactly, if n is an integer. It returns true if n is
+// not an integer.
 func held(n json.Number) bool {
 	f, err := n.Float64()
 	if err != nil {

@@ -124,8 +124,8 @@ func agentUsesEverythingOnce(t *testing.T, parked int) {
 		return 0, agent.Permanent(errors.New("no luck"))
 	})
 	all := agent.DefineFunc("all", func(ctx agent.Context, in int) (string, error) {
-		// If the agent's function runs again, it starts from the newest checkpoint. It therefore makes this
-		// checkpoint only once.
+		// If the agent's function runs again, it starts from the newest checkpoint. The function
+		// therefore makes this checkpoint only once.
 		var phase string
 		if begun, err := ctx.State(&phase); err != nil {
 			return "", err

@@ -50,7 +50,7 @@ func (d *disk) outside(name string) string {
 }
 
 // copied copies a database from the disk and returns the copy's path. SQLite cannot open the path
-// of the method outside, because SQLite resolves the symbolic links in a path itself.
+// that the method `outside` returns, because SQLite resolves the symbolic links in a path itself.
 func (d *disk) copied(name string) string {
 	d.t.Helper()
 	to := d.t.TempDir()

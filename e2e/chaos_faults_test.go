@@ -126,8 +126,8 @@ func (s *faultInjector) disturb(f chaos.Fault) (end func()) {
 }
 
 // linksOf returns the proxies that a fault breaks. For a worker these are the proxies that have
-// connections, so that the worker must connect to another server. If none has a connection, they
-// are all proxies of the worker.
+// connections, so that the worker must connect to another server. If no proxy of the worker has a
+// connection, linksOf returns all of them.
 func (s *faultInjector) linksOf(f chaos.Fault) []*chaos.Proxy {
 	switch {
 	case f.OfWorker():

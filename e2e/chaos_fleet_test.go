@@ -326,8 +326,8 @@ func (f *fleet) web() *http.Client {
 	}}
 }
 
-// database connects to the database without the servers and proxies, and passes the connection to
-// the function work.
+// database connects to the database directly, not through a server or a proxy, and passes the
+// connection to the function `work`.
 func (f *fleet) database(ctx context.Context, work func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, f.cluster.URL("postgres"))
 	if err != nil {

@@ -71,7 +71,7 @@ func (f *fleet) write(name, content string) {
 	}
 }
 
-// fault records a fault. It is safe for concurrent use.
+// fault records an error that the test has found. It is safe for concurrent use.
 func (l *load) fault(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,8 +79,8 @@ func (l *load) fault(format string, args ...any) {
 }
 
 // again repeats a request until the server answers, like a client that does not know whether its
-// request took effect. It records a fault and returns false if the time limit of the test has passed,
-// or if repeating cannot help.
+// request took effect. It records an error and returns false if the time limit of the test has
+// passed, or if repeating cannot help.
 func (l *load) again(what string, do func(context.Context) error) bool {
 	for {
 		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)

@@ -71,7 +71,7 @@ var (
 )
 
 // TestChaos checks that every run ends under faults of servers, workers, database, NATS and
-// connections, and that chaos.Check finds no fault. No message, effect, signal or event is lost or
+// connections, and that chaos.Check finds no error. No message, effect, signal or event is lost or
 // duplicated, and a model call is repeated only by another attempt.
 func TestChaos(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, databaseFaults, hintFaults)
@@ -207,7 +207,7 @@ func (l *load) countReaders(r *chaos.Report) {
 	}
 }
 
-// conclude logs the report, and fails the test if there are faults.
+// conclude logs the report, and fails the test if the report has errors.
 func conclude(t *testing.T, r *chaos.Report, kept string) {
 	t.Helper()
 	dir := kept

@@ -229,7 +229,7 @@ type outputItem struct {
 	Content                           json.RawMessage
 }
 
-// outputs returns the items of an answer.
+// outputs returns the output items of a response.
 func (x *exchange) outputs() []outputItem {
 	var answer struct{ Output []outputItem }
 	_ = json.Unmarshal(x.Answer, &answer) // a refusal has none

@@ -71,8 +71,8 @@ func runGoCase(ctx context.Context, c clientCase) (observation, error) {
 	return observation{}, fmt.Errorf("the client has no %s", c.Kind)
 }
 
-// params returns the parameters of a request that creates a response. They depend on how the
-// conversation is stored.
+// params returns the parameters of a request that creates a response. The parameters depend on how
+// the conversation is stored.
 func (g *goClient) params(ctx context.Context) (responses.ResponseNewParams, error) {
 	p := responses.ResponseNewParams{Model: g.Model}
 	if g.Tools {
@@ -214,8 +214,8 @@ func readAll(stream *ssestream.Stream[responses.ResponseStreamEventUnion], event
 	return events, errors.Join(stream.Err(), stream.Close())
 }
 
-// websocket runs the conversation over one connection. In the mode stateless, only the connection
-// stores the chain of responses.
+// websocket runs the conversation over one WebSocket connection. In the mode stateless, the server
+// stores no response, so responses can only be chained within the connection.
 func (g *goClient) websocket(ctx context.Context) (observation, error) {
 	connection, err := g.client.Responses.Connect(ctx, responses.ResponseConnectionOptions{})
 	if err != nil {

@@ -57,7 +57,7 @@ type clientDeployment struct {
 }
 
 // newClientDeployment prepares the cases of a client. Each case has its own model, so that the
-// journal distinguishes their calls.
+// journal shows which case made a model call.
 func newClientDeployment(t *testing.T, client string) *clientDeployment {
 	t.Helper()
 	journal := filepath.Join(t.TempDir(), "journal")
@@ -91,7 +91,8 @@ func chosenCase(t *testing.T, name string) bool {
 	return chosen
 }
 
-// reader creates a definition with the tool read-file. Its model plays the script with the given name.
+// reader creates a definition with the tool read-file. The model of the definition plays the script
+// with the given name.
 func (s *deployment) reader(name string) string {
 	s.t.Helper()
 	_, err := s.CreateDefinition(s.t.Context(), perdure.Definition{

@@ -87,8 +87,8 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 			if strings.HasPrefix(l, "user Question ") {
 				asked++
 			}
-			// A summary is written in the background. Its entry comes after the answers that arrived before the
-			// summary was complete.
+			// A summary is written in the background. The compaction's entry comes after the
+			// answers that arrived before the summary was complete.
 			if text, ok := strings.CutPrefix(l, "assistant "); ok {
 				answer = text
 			}

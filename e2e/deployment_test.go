@@ -216,7 +216,7 @@ func (s *deployment) count(id uuid.UUID, role perdure.Role) int {
 	return n
 }
 
-// say sends a message twice with one id, like a client that does not know whether the first one
+// say sends a message twice with one id, like a client that does not know whether the first request
 // arrived.
 func (s *deployment) say(id uuid.UUID, text string) {
 	s.t.Helper()

@@ -38,10 +38,10 @@ type moduleUser struct{ env []string }
 
 // newModuleUser returns a user whose go command gets modules from three sources. The first is the
 // parameter proxy, which has the module of the source tree. The second is this machine's module
-// cache, which saves downloads. The third is the configured proxy. No checksum database knows the
-// module of the source tree; wantKnownModules checks the sums of the other modules. The flag
-// -trimpath keeps the path of the module cache out of compiled files. Otherwise the next run of the
-// test could not use the build cache.
+// cache, which saves downloads. The third is the configured proxy. The user's go command uses no
+// checksum database, because no such database has the module of the source tree; wantKnownModules
+// checks the sums of the other modules. The flag -trimpath keeps the path of the module cache out
+// of compiled files. Otherwise the next run of the test could not use the build cache.
 func newModuleUser(t *testing.T, proxy string) moduleUser {
 	t.Helper()
 	here := strings.Split(printed(t, "go", "env", "GOMODCACHE", "GOPROXY"), "\n")

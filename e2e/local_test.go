@@ -23,7 +23,7 @@ import (
 const marked = "zebracrossing"
 
 // privately is the script of a conversation of two messages. Each of its bash calls appends two
-// marks to the file effects.txt: one when it begins, and one when it ends.
+// marks to the file effects.txt: one when the call begins, and one when the call ends.
 const privately = `
 pace 4ms
 turn
@@ -69,7 +69,7 @@ func (s *deployment) begin(mode perdure.PersistenceMode) uuid.UUID {
 	})
 }
 
-// ask runs a command while the server runs, and returns its output.
+// ask runs a command of perdure while the server runs, and returns its output.
 func (s *deployment) ask(args ...string) string {
 	s.t.Helper()
 	p := s.command(args...)
@@ -112,9 +112,9 @@ func end(p *process) {
 	p.exit()
 }
 
-// TestLocalRunKilledAtRandomPoints checks that a LOCAL run whose worker and server are killed has the
-// same conversation as a run without kills. Its content is in the worker's database and not in the
-// server's.
+// TestLocalRunKilledAtRandomPoints checks that a LOCAL run whose worker and server are killed has
+// the same conversation as a run without kills. The content of the LOCAL run is in the worker's
+// database and not in the server's.
 func TestLocalRunKilledAtRandomPoints(t *testing.T) {
 	seed := seedOf(t)
 	want := playPrivately(t, nil)
@@ -238,9 +238,9 @@ func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING, and reports the reason, while its
-// worker is down. Another worker claims a REMOTE run meanwhile, but not the LOCAL one. The LOCAL run
-// continues when its worker has started again.
+// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING, and reports the reason, while
+// its worker is down. Meanwhile another worker claims a REMOTE run, but not the LOCAL run. The
+// LOCAL run continues when its worker has started again.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
@@ -283,10 +283,10 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	end(other)
 }
 
-// TestLocalRunIsPromoted promotes a LOCAL run to REMOTE while it waits. It checks that the run
+// TestLocalRunIsPromoted promotes a LOCAL run to REMOTE while the run waits. It checks that the run
 // continues at a new worker with its whole conversation. Apart from the content of entries, the log
-// after the promotion equals the log before, byte for byte. Readers can continue from several earlier
-// cursors. No model call is repeated.
+// after the promotion equals the log before, byte for byte. Readers can continue from several
+// earlier cursors. No model call is repeated.
 func TestLocalRunIsPromoted(t *testing.T) {
 	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)

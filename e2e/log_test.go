@@ -227,7 +227,7 @@ type follower struct {
 	breaks int // number of breaks of the stream
 }
 
-// follow starts a follower. It ends at the end of the log or of the test.
+// follow starts a follower. The follower ends at the end of the log or of the test.
 func (s *deployment) follow(id uuid.UUID) *follower {
 	f := &follower{ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(within(s.t))

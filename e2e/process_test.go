@@ -182,8 +182,8 @@ func environment(home string, extra ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}, extra...)
 }
 
-// eventually calls a function every few milliseconds until it returns true, and fails the test after
-// the time patience.
+// eventually calls a function every few milliseconds until it returns true, and fails the test
+// after the time `patience`.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -138,8 +138,8 @@ func TestServerRefuses(t *testing.T) {
 }
 
 // TestModelThatCannotBeCalled checks that a run whose model cannot be called reports the reason and
-// waits. A run or a definition is refused if no worker allows its endpoint. Nothing is ever sent to
-// that endpoint.
+// waits. A run or a definition is refused if no worker allows the endpoint of its model. Nothing is
+// ever sent to that endpoint.
 func TestModelThatCannotBeCalled(t *testing.T) {
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a call arrived where none may go: %s", r.URL)

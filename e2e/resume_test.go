@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// steps is the script of a run without a server. The test kills perdure run during the tool of its
-// second turn, and perdure resume during the text of the third turn.
+// steps is the script of a run without a server. The test kills perdure run during the tool of the
+// run's second turn, and perdure resume during the text of the third turn.
 const steps = `
 turn
   text First step.
@@ -108,7 +108,7 @@ func (c *console) read(name string) string {
 	return string(raw)
 }
 
-// callsByTurn returns the number of charged model calls by turn.
+// callsByTurn returns the number of model calls in the journal, by turn.
 func (c *console) callsByTurn() map[int]int {
 	c.t.Helper()
 	raw, err := os.ReadFile(c.journal)

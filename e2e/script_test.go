@@ -25,7 +25,7 @@ func longScript() (first, second []turn) {
 	return first, second
 }
 
-// scriptTurn returns turn i of longScript. Every fourth turn has the same tools. Some tools of a
+// scriptTurn returns turn i of longScript. Turns i and i+4 have the same tools. Some tools of a
 // turn run in parallel, and others wait for the tools before them.
 func scriptTurn(i int) turn {
 	t := turn{
@@ -190,7 +190,7 @@ func (s *deployment) endsOfCalls(tasks map[uuid.UUID]*taskTrace, turns []turn) m
 		if _, err := fmt.Sscan(place, &part); err != nil {
 			s.t.Fatalf("task %+v: %v", *task, err)
 		}
-		// Thinking and text are parts of the message too, and come before the calls.
+		// The message begins with a thinking part and a text part. The calls follow.
 		key := fmt.Sprintf("%d/%d", turn, part-2)
 		if ends[key] != "" {
 			s.t.Errorf("two tasks for call %s", key)

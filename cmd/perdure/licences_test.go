@@ -17,7 +17,7 @@ import (
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD", "ISC", "MIT", "MPL-2.0", "0BSD", "CC0-1.0", "Unlicense"}
 
 // told lists, for each licence, a phrase that identifies its text. The first match counts. A file
-// may contain several licences, so the strictest one comes first.
+// may contain several licences, so the strictest licence comes first.
 var told = []struct {
 	phrase  *regexp.Regexp
 	licence string

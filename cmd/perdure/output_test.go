@@ -33,7 +33,7 @@ func isProgram(name string) bool { return !isTest(name) && !strings.Contains(nam
 
 // TestAllOutputGoesThroughAScreen checks that all output of the program's commands goes through a
 // terminal.Screen. The code uses os.Stdout and os.Stderr only to create a screen, and calls no
-// function that prints to an implicit output.
+// function that prints without a writer, such as fmt.Println.
 func TestAllOutputGoesThroughAScreen(t *testing.T) {
 	screens := 0
 	for file, parsed := range sources(t, isProgram) {

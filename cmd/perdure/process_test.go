@@ -51,8 +51,8 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 }
 
-// TestKillAndResumeElsewhere checks that a killed run continues in its original folder, although
-// perdure resume is called in another folder.
+// TestKillAndResumeElsewhere checks that a run whose process was killed continues in the folder in
+// which it started, although perdure resume is called in another folder.
 func TestKillAndResumeElsewhere(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -72,7 +72,8 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 }
 
 // TestRunBesideRun checks that two processes of perdure run can use one data directory. Both runs
-// complete. The first process owns the directory, and stays until the second process's run has ended.
+// complete. The first process owns the directory, and does not exit until the run of the second
+// process has ended.
 func TestRunBesideRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

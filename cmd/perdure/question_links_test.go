@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestLinksByCommand checks the command perdure questions link: what it prints, that its link opens the
-// question, and that a link can be revoked.
+// TestLinksByCommand checks the command perdure questions link: what it prints, that the printed
+// link opens the question, and that a link can be revoked.
 func TestLinksByCommand(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingAt(t, "127.0.0.1:0")

@@ -59,7 +59,7 @@ func inTerminal(t *testing.T, dir string, args ...string) *tty {
 	return p
 }
 
-// until reads the program's output until it contains the text.
+// until reads the program's output until the output contains the text.
 func (p *tty) until(text string) {
 	p.Helper()
 	for !strings.HasSuffix(p.read.String(), text) {
@@ -157,8 +157,8 @@ func (a *askingServer) question(id fmt.Stringer) perdure.Question {
 	return perdure.Question{}
 }
 
-// TestAQuestionIsDecidedWhileTheTerminalAsks checks what the terminal prints if another person answers a
-// question while the terminal still waits for an answer to it.
+// TestAQuestionIsDecidedWhileTheTerminalAsks checks what the terminal prints if another person
+// answers a question while the terminal still waits for an answer.
 func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

@@ -214,7 +214,7 @@ func TestResumeOfARunThatAsks(t *testing.T) {
 }
 
 // TestAnEditByCommand checks that perdure approve --edit approves changed details in place of the
-// question's own, if the question permits edits.
+// question's details, if the question permits edits.
 func TestAnEditByCommand(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

@@ -82,8 +82,9 @@ func (c *conversation) first(cursor string) client.Event {
 }
 
 // wantNoticed checks what readers receive after the store was replaced by an older copy. The log in
-// the copy ended at the pos in the parameter `back`, and has since grown beyond all cursors. Cursors
-// up to that pos must still be valid; readers with later cursors must get a reset.
+// the copy ended at the pos in the parameter `back`, and has since grown beyond the positions of
+// all cursors. Cursors up to that pos must still be valid; readers with later cursors must get a
+// reset.
 func (c *conversation) wantNoticed(cursors map[int64]string, back int64) {
 	c.t.Helper()
 	for pos, cursor := range cursors {

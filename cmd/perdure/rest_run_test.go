@@ -154,9 +154,10 @@ func checkTasks(t *testing.T, s *devServer, at string) {
 	}
 }
 
-// checkCalls checks the events about tool calls in the log. Each call has one start, then pieces of
-// its arguments, and then one end. The end has the result, and the time of the entry with the result,
-// because one commit writes both. checkCalls also checks the events about files.
+// checkCalls checks the events about tool calls in the log. Each call has one start event, then
+// events with pieces of its arguments, and then one end event. The end event has the result. Its
+// time equals the time of the entry with the result, because one commit writes the event and the
+// entry. checkCalls also checks the events about files.
 func checkCalls(t *testing.T, log []logRecord) {
 	stages := map[string][]string{}
 	stored := map[any]any{}

@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// devServer is a process of perdure dev, with what an HTTP client needs to send requests to it.
+// devServer is a process of perdure dev, with what an HTTP client needs to send requests to that
+// process.
 type devServer struct {
 	*program
 	url, token string
@@ -168,9 +169,9 @@ turn
 	}
 }
 
-// TestRunWaitsForTheUserOverREST checks a run that is not one-shot. After the model has answered, the
-// status of the run says that it waits for the user. The run continues with the user's next message, and
-// can be cancelled.
+// TestRunWaitsForTheUserOverREST checks a run that is not one-shot. After the model has answered,
+// the status of the run says that the run waits for the user. The run continues with the user's
+// next message, and can be cancelled.
 func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -198,8 +199,8 @@ func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	}
 }
 
-// TestDevKnowsItsKindsBeforeItListens checks that perdure dev registers its kinds and writes the token's
-// file before it listens, so that its first client can already start a run.
+// TestDevKnowsItsKindsBeforeItListens checks that perdure dev registers its kinds and writes the
+// token's file before it listens, so that the first client can already start a run.
 func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\n")

@@ -31,8 +31,9 @@ func programVersion() string {
 	return versionFrom(version, built)
 }
 
-// versionFrom returns the version of a release build. For other builds it returns the version of the main
-// module in the build info, or "dev" if there is none. A build info without a version says "(devel)".
+// versionFrom returns the version of a release build. For other builds it returns the version of
+// the main module in the build info, or "dev" if the build info has no version. Go writes "(devel)"
+// in place of a missing version.
 func versionFrom(release string, built *debug.BuildInfo) string {
 	switch {
 	case release != "":

@@ -15,7 +15,7 @@ import (
 )
 
 // TestWebhooksOnTheCommandLine checks the commands for webhooks: each subcommand, its refusals, and
-// that only the command that creates a secret prints it.
+// that only the command that creates a secret prints the secret.
 func TestWebhooksOnTheCommandLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

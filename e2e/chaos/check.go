@@ -55,7 +55,7 @@ func (c *check) end() {
 }
 
 // log checks that the seqs of events have no gaps, that tasks end once, and that no event of a task
-// follows its end.
+// follows the event of the task's end.
 func (c *check) log() {
 	for i, e := range c.Log {
 		if e.Seq != int64(i)+1 {
@@ -192,8 +192,8 @@ func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	}
 }
 
-// effects checks the number of effects. The effect of a finished tool happened once, the effect of
-// an interrupted tool at most once, and the effect of a skipped tool never.
+// effects checks how often the effect of each tool happened. The effect of a finished tool happened
+// once, the effect of an interrupted tool at most once, and the effect of a skipped tool never.
 func (c *check) effects() {
 	for name, how := range c.results {
 		for _, line := range []string{"begin-" + name, "end-" + name} {

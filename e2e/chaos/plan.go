@@ -73,7 +73,7 @@ type Size struct {
 	// Gap is the mean time from one fault to the next.
 	Gap time.Duration
 	// Lease is the duration of the workers' leases. A fault that stops a process lasts longer than
-	// that.
+	// a lease.
 	Lease time.Duration
 	// Longest is the duration of a fault of kind StopHints, during which servers get no hints.
 	Longest time.Duration

@@ -34,8 +34,9 @@ var progress = []perdure.EventType{
 	perdure.EventTaskStarted, perdure.EventTaskCompleted, perdure.EventCompleted,
 }
 
-// Takeovers returns, for each run of a killed worker, the time from the kill to the run's next
-// progress in its log. It leaves out runs without later progress, such as cancelled ones.
+// Takeovers returns, for each run of a killed worker, the time from the kill to the next event in
+// the run's log that shows progress. It leaves out runs whose log has no such event after the kill,
+// such as cancelled runs.
 func Takeovers(kills []Kill, runs []Run) []Takeover {
 	byID := map[string]Run{}
 	for _, r := range runs {

@@ -21,7 +21,8 @@ type Call struct {
 	Tool, Arguments string
 	// Result is the result of a finished call.
 	Result string
-	// Effect names the call's effect on files; "" for a tool that only reads.
+	// Effect is the name in the two lines that the call appends to the file Script.Effects; "" for
+	// a tool that only reads.
 	Effect string
 }
 
@@ -61,7 +62,7 @@ func (s Script) Calls(turn int) []Call {
 // Shared is the content of the file shared.txt, which tools read.
 const Shared = "in the hay\nthe needle\nand more hay\n"
 
-// numbered is Shared in the format of read-file.
+// numbered is Shared in the format in which the tool read-file returns it.
 const numbered = "     1\tin the hay\n     2\tthe needle\n     3\tand more hay"
 
 // Effects returns the name of the file to which the run's tools append a line for each effect.

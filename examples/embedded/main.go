@@ -37,7 +37,7 @@ func greet(ctx agent.Context, names []string) (string, error) {
 
 func shout(_ agent.TaskContext, name string) (string, error) { return strings.ToUpper(name), nil }
 
-// serve runs a server and a worker while the function use runs.
+// serve runs a server and a worker while the function `use` runs.
 func serve(ctx context.Context, data string, use func(context.Context, *client.Client) error) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s, err := server.Open(ctx, server.Config{Data: data, Logger: logger})
@@ -50,7 +50,8 @@ func serve(ctx context.Context, data string, use func(context.Context, *client.C
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 
-	// The server outlives the worker, which returns its work when it stops.
+	// The server stops after the worker, because a worker that stops returns its claims to the
+	// server.
 	serving, stopServer := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() {

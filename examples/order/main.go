@@ -61,7 +61,7 @@ type Card struct {
 	Color string `json:"color,omitempty"`
 }
 
-// Parcel is the value of the signal shipped.
+// Parcel is the value of the signal "shipped".
 type Parcel struct {
 	Carrier string `json:"carrier"`
 	Boxes   int    `json:"boxes"`

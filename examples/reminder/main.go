@@ -29,13 +29,14 @@ type Invoice struct {
 	To     string `json:"to"`
 }
 
-// Letter is the input of the task letter.
+// Letter is the input of a task of kind "letter".
 type Letter struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
 }
 
-// progress is the content of a checkpoint. A function that is entered again starts from it.
+// progress is the content of a checkpoint. A function that is entered again starts from the newest
+// checkpoint.
 type progress struct {
 	Reminded int `json:"reminded"`
 }

@@ -63,8 +63,8 @@ type echo struct {
 
 // stepsInput requests steps and then tasks, one after another. If Gates is set, the agent waits
 // before the steps and before the tasks, at gates that the benchmark opens; after each of the two
-// parts it reports to another gate. The names of the four gates are Gates followed by "step", "task",
-// "step done" and "task done".
+// parts, the agent reports to another gate. The names of the four gates are Gates followed by
+// "step", "task", "step done" and "task done".
 type stepsInput struct {
 	Steps int    `json:"steps"`
 	Tasks int    `json:"tasks"`

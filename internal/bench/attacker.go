@@ -22,7 +22,7 @@ import (
 // Attacks returns the names of the attacks of the hostile org.
 func Attacks() []string { return slices.Sorted(maps.Keys(attacks)) }
 
-// attack is a request that is made repeatedly.
+// attack is a request that the attacker sends repeatedly.
 type attack struct {
 	atOnce int
 	do     func(ctx context.Context, a *attacker) error

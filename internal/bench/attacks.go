@@ -39,8 +39,8 @@ var attacks = map[string]attack{
 	"prunes":   {2, prune},
 }
 
-// waiter returns a worker for the executions that the function start creates. Their agent waits for a
-// signal that nobody sends.
+// waiter returns a worker for the executions that the function `start` creates. Their agent waits
+// for a signal that nobody sends.
 func (a *attacker) waiter() *worker.Worker {
 	w := worker.New(worker.Config{Dispatch: a.worker, Agents: 64, Tasks: 64, Parked: 10_000, Logger: slog.New(slog.DiscardHandler)})
 	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
@@ -58,7 +58,8 @@ func start(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// noise sends a signal to the execution in the field target. The execution never takes such signals.
+// noise sends a signal to the execution in the field `target`. The execution never takes such
+// signals.
 func noise(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small())
 }
@@ -73,7 +74,7 @@ func noiseOf(size int) []byte {
 	return fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(size))
 }
 
-// large sends a signal with a value of 1 MiB to the execution in the field target.
+// large sends a signal with a value of 1 MiB to the execution in the field `target`.
 func large(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", big())
 }
@@ -85,7 +86,7 @@ func deep(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", deepStart())
 }
 
-// depth is the nesting depth of the values in the input that the function deep sends.
+// depth is the nesting depth of the values in the input that the function `deep` sends.
 const depth = 900
 
 var deepStart = sync.OnceValue(func() []byte {

@@ -69,7 +69,7 @@ func (e cancelOnOutput) Write(line []byte) (int, error) {
 }
 
 // TestCancelledRunReportsItsResults checks that a run that is cancelled in its second workload
-// returns an error and the results of the first.
+// returns an error and the results of the first workload.
 func TestCancelledRunReportsItsResults(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()

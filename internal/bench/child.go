@@ -32,7 +32,7 @@ type child struct {
 var childCommand = [2]string{"bench", "child"}
 
 // Child runs the process of a role that Run has started. args are the arguments after "bench
-// child". It returns when standard input or ctx ends.
+// child". Child returns when standard input or ctx ends.
 func Child(ctx context.Context, args []string) error {
 	if len(args) == 0 || roles[args[0]] == nil {
 		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")

@@ -14,7 +14,8 @@ import (
 )
 
 // deployment is a server in a process of its own. The deploymentSpec says whether there is also a
-// worker, in the server's process or its own, and a process that reads logs.
+// process that reads logs, and whether there is a worker, in the server's process or in a process
+// of its own.
 type deployment struct {
 	ctx      context.Context
 	database *database

@@ -25,7 +25,7 @@ type Growth struct {
 	Rounds     int      // repetitions of fast operations
 	Folder     string   // folder for the databases; "" is the system's temporary folder
 	Memory     bool     // allows a folder on a file system in memory
-	// Show prints a run, as perdure show does. If it is nil, the time of perdure show is not
+	// Show prints a run, as perdure show does. If Show is nil, the time of perdure show is not
 	// measured.
 	Show     func(ctx context.Context, server, token, run string) error
 	Progress io.Writer // receives progress messages; may be nil
@@ -215,7 +215,7 @@ type listPage struct {
 	NextCursor *string           `json:"nextCursor"`
 }
 
-// get requests a page of a list. The parameter path is relative to the path of the list of
+// get requests a page of a list. The parameter `path` is relative to the path of the list of
 // executions.
 func (s *grownStore) get(path string) (page listPage, err error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://localhost/api/orgs/default/agent-executions"+path, http.NoBody)

@@ -205,7 +205,7 @@ func (g *guest) log(ctx context.Context, _ time.Time) error {
 }
 
 // stream starts an execution whose model streams five chunks per second, and reads the execution's
-// log until it ends.
+// log to its end.
 func (g *guest) stream(ctx context.Context, begin time.Time, d time.Duration) error {
 	g.begun++
 	p := pace{ID: g.begun, Start: begin.Add(time.Second), Every: guestPace, Chunks: max(1, int((d-time.Second)/guestPace))}

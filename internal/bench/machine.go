@@ -64,7 +64,7 @@ func firstFields(s string, n int) []string {
 }
 
 // lineOf returns the first line of a file, or the text after the colon of the first line that
-// begins with name; "" if there is none.
+// begins with name; "" if there is no such line.
 func lineOf(path, name string) string {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func query(ctx context.Context, url, sql string, value any) error {
 	return conn.QueryRow(ctx, sql).Scan(value)
 }
 
-// durable returns an error if the folder is in memory and that is not allowed.
+// durable returns an error if the folder is in memory and `allowed` is false.
 func (m Machine) durable(allowed bool) error {
 	if m.InMemory && !allowed {
 		return perdure.FieldErrorf("folder", "the databases would be in memory (tmpfs), where flushes cost nothing; give a folder on a disk with --folder, or allow it with --memory")

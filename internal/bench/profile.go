@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// profile starts CPU profiles of the server, and of a worker in another process, if Profiles is set.
-// The caller must call the returned function to stop them.
+// profile starts CPU profiles of the server, and of a worker in another process, if Profiles is
+// set. The caller must call the returned function to stop the profiles.
 func (b *bench) profile(s *deployment) (end func() error, err error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil

@@ -18,7 +18,8 @@ import (
 const providerName = "pace"
 
 // chunkSize is the size of a chunk in bytes. A chunk contains 19 digits of the time at which it
-// left the provider, in nanoseconds, and 10 digits of its number. It contains no newline.
+// left the provider, in nanoseconds, and 10 digits of the chunk's number. The chunk contains no
+// newline.
 const chunkSize = 32
 
 func appendChunk(b []byte, at time.Time, number int) []byte {
@@ -35,7 +36,7 @@ func readChunk(b []byte) (at time.Time, number int, err error) {
 	return time.Unix(0, nanos), number, nil
 }
 
-// pace defines the chunks of a model and their times. It is encoded in the model's id.
+// pace defines the chunks of a model and their times. A pace is encoded in the model's id.
 type pace struct {
 	ID     int           // number of the stream
 	Start  time.Time     // time of the first chunk

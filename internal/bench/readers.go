@@ -190,7 +190,8 @@ func (one *streamReader) read(in *bufio.Reader) error {
 	}
 }
 
-// event processes one event of the stream, and reports whether it is the last one.
+// event processes one event of the stream, and reports whether that event is the last one of the
+// stream.
 func (one *streamReader) event(name string, data []byte) (over bool, err error) {
 	one.first()
 	switch name {

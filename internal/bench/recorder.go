@@ -16,7 +16,8 @@ type recorder struct {
 	closed  bool
 }
 
-// gate is a place in the code of agents at which they wait until the benchmark opens it.
+// gate is a place in the code of agents at which the agents wait until the benchmark opens the
+// gate.
 type gate struct {
 	waiting int
 	open    bool
@@ -44,7 +45,7 @@ func (r *recorder) add(name string, d time.Duration) {
 }
 
 // first waits until a duration is recorded under the name, and returns the time that this duration
-// stands for (see the method now). If the recorder is closed, it returns the zero time.
+// stands for (see the method `now`). If the recorder is closed, it returns the zero time.
 func (r *recorder) first(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

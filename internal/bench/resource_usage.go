@@ -24,7 +24,7 @@ type resourceUsage struct {
 }
 
 // readUsage returns the resource usage of this process. If collect is set, it first runs several
-// garbage collections, because each of them shrinks a stack only by half.
+// garbage collections, because each collection shrinks a stack only by half.
 func readUsage(collect bool) resourceUsage {
 	if collect {
 		for range 4 {

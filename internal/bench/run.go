@@ -66,8 +66,8 @@ func Workloads() []Workload {
 	}
 }
 
-// bench is the run of one workload on one store. The worker is in the server's process or in one of
-// its own.
+// bench is the run of one workload on one store. The worker is in the server's process or in a
+// process of its own.
 type bench struct {
 	Config
 	workload Workload

@@ -44,10 +44,10 @@ type scaleResult struct {
 // wait for executions that write nothing.
 type Scale struct {
 	Executions int           // streaming executions, each with one reader
-	Idle       int           // readers of idle executions, one each
+	Idle       int           // executions that write nothing, each with one reader
 	For        time.Duration // duration of each run
 	Rate       float64       // chunks per second and stream
-	Rounds     int           // number of runs without readers and with them, in turns
+	Rounds     int           // number of rounds without readers, and of rounds with readers
 	Worker     string        // inprocess or grpc
 	Folder     string        // folder for the database; "" is the system's temporary folder
 	Profiles   string        // folder for profiles; "" writes none
@@ -175,8 +175,8 @@ func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r 
 	return r, s.hear(ctx, with, streams, &r)
 }
 
-// idleReaders connects the idle readers. It returns how many bytes of the server's memory each of them
-// needs.
+// idleReaders connects the readers of executions that write nothing. It returns how many bytes of
+// the server's memory each of these readers needs.
 func (s *scaleRun) idleReaders() (int, error) {
 	var before, after resourceUsage
 	if err := s.server.ask("used", true, &before); err != nil {
@@ -232,7 +232,8 @@ const writing = `sqlite\.\(\*committer\)\.run|face/grpc\.\(\*workerService\)\.ap
 
 var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
 
-// share returns the CPU time that a profile attributes to the functions in the pattern `writing`.
+// share returns the CPU time that a profile attributes to the functions whose names match the
+// pattern `writing`.
 func share(ctx context.Context, profile string) (time.Duration, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=0", "-nodefraction=0", "-focus="+writing, profile).CombinedOutput()
 	if err != nil {

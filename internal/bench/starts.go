@@ -34,8 +34,8 @@ func (b *bench) startsOnly(s *deployment) error {
 	return nil
 }
 
-// startMany starts n executions with atOnce concurrent requests, and returns how long it took and what it
-// cost.
+// startMany starts n executions with `atOnce` concurrent requests, and returns the rate of the
+// starts and their costs.
 func (s *deployment) startMany(n, atOnce int) (r burst, err error) {
 	input, err := json.Marshal(body(stepSize))
 	if err != nil {

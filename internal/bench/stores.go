@@ -44,8 +44,8 @@ func (s *stores) close() error {
 	return s.cluster.Stop()
 }
 
-// admin returns the URL of an existing PostgreSQL database. A connection to it is used to create
-// databases.
+// admin returns the URL of an existing PostgreSQL database. The benchmark connects to this database
+// to create other databases.
 func (s *stores) admin(name string) string {
 	if name == "postgres" {
 		return s.cluster.URL("postgres")

@@ -11,7 +11,7 @@ import (
 // turnsModel is a model that calls one tool in each turn and never ends.
 const turnsModel = "turns"
 
-// turns counts the calls of turnsModel. A call waits until the benchmark allows it.
+// turns counts the calls of turnsModel. A call waits until the benchmark allows the call.
 type turns struct {
 	changed *sync.Cond // uses the provider's mu
 	asked   int

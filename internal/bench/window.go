@@ -87,7 +87,7 @@ func (r *recorder) windowed(ctx agent.Context, in windowInput) (string, error) {
 	return "", r.beat(ctx, g)
 }
 
-// compactAfter appends n entries, and a compaction that keeps the newest ones.
+// compactAfter appends n entries, and a compaction that keeps the newest windowKept entries.
 func (r *recorder) compactAfter(ctx agent.Context, n int) error {
 	var ids []uuid.UUID
 	for i := range n {

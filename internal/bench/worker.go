@@ -28,7 +28,8 @@ type workerSpec struct {
 	Slots       int    // slots for agents, and as many for tasks
 }
 
-// benchWorker is a worker with react agents on the provider, and with the agents of the workloads.
+// benchWorker is a worker with the agents of the workloads, and with react agents that call the
+// models of `provider`.
 type benchWorker struct {
 	provider *provider
 	recorder *recorder

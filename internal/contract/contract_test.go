@@ -29,7 +29,7 @@ func TestEveryRuleNamesATestThatExists(t *testing.T) {
 	}
 }
 
-// TestAWrongListIsFound checks that the function check reports each kind of fault in a list of
+// TestAWrongListIsFound checks that the function `check` reports each kind of fault in a list of
 // rules, and reports nothing about a correct row.
 func TestAWrongListIsFound(t *testing.T) {
 	packages := map[string]*tests{

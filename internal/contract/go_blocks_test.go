@@ -21,7 +21,7 @@ var (
 // A build of all packages of the module compiles the example programs too.
 var programs = map[string]string{"embedding": "examples/embedded/main.go"}
 
-// TestGoOfPagesIsThatOfItsProgram checks, for each page in the map programs, that the page's
+// TestGoOfPagesIsThatOfItsProgram checks, for each page in the map `programs`, that the page's
 // example program contains the page's Go code word for word.
 func TestGoOfPagesIsThatOfItsProgram(t *testing.T) {
 	for page, file := range programs {

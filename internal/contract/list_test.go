@@ -55,8 +55,8 @@ func quoted(cells []string) []string {
 	return words
 }
 
-// check returns a description of each fault in the list: a rule that occurs twice, names no test, or
-// names a test that does not exist. The parameter packages has the existing tests, by folder.
+// check returns a description of each fault in the list: a rule that occurs twice, names no test,
+// or names a test that does not exist. The parameter `packages` has the existing tests, by folder.
 func check(rules []rule, packages map[string]*tests) []string {
 	var wrong []string
 	known := map[string]bool{}

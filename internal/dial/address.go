@@ -40,8 +40,8 @@ func within(ps []netip.Prefix, addr netip.Addr) bool {
 }
 
 // Permits reports whether a connection to host may use addr, one of the addresses to which host was
-// resolved. The caller must then connect to addr itself. If it resolved host again, it could get an
-// address that was not checked.
+// resolved. The caller must then connect to addr itself. If the caller resolved host again, the
+// result could be an address that was not checked.
 func (p Policy) Permits(host string, addr netip.Addr) bool {
 	addr = plain(addr)
 	configured := slices.Contains(p.AllowHosts, strings.ToLower(host))

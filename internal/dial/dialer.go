@@ -17,7 +17,7 @@ type Dialer struct {
 	// Refused creates the error that Dial returns if a name has an address that the policy does not
 	// permit. The parameter addr is that address, or the zero value if the address cannot be parsed.
 	Refused func(host string, addr netip.Addr) error
-	// Resolver resolves names; nil is the default one.
+	// Resolver resolves names; nil means net.DefaultResolver.
 	Resolver *net.Resolver
 }
 

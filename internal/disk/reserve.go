@@ -76,8 +76,8 @@ func (r *Reserve) Held() bool {
 	return r.held
 }
 
-// Low reports whether less than the floor is free. It returns false if the volume does not report
-// its free space.
+// Low reports whether fewer than Floor bytes are free. It returns false if the volume does not
+// report its free space.
 func (r *Reserve) Low() bool {
 	if r == nil {
 		return false
@@ -104,7 +104,7 @@ func (r *Reserve) Release() bool {
 // errNoRoom means that too little free space would remain after the allocation of the reserve.
 var errNoRoom = errors.New("there is no room for the reserve")
 
-// Make allocates the reserve's space. It returns an error if less than twice the floor would remain
+// Make allocates the reserve's space. It returns an error if less than twice Floor would remain
 // free. It does nothing if the space is allocated already.
 func (r *Reserve) Make() error {
 	if r == nil || r.Held() {

@@ -95,9 +95,9 @@ type stall struct {
 	on      chan struct{}
 }
 
-// StallAfterWrite pauses the next write to a file, once its content is written. The channel reached
-// is closed when the pause begins, and the function goOn ends the pause. Other operations are not
-// affected.
+// StallAfterWrite pauses the next write to a file, once its content is written. The channel
+// `reached` is closed when the pause begins, and the function goOn ends the pause. Other operations
+// are not affected.
 func (d *Disk) StallAfterWrite(file string) (reached <-chan struct{}, goOn func()) {
 	s := &stall{file: file, reached: make(chan struct{}), on: make(chan struct{})}
 	d.stall.Store(s)
@@ -162,8 +162,8 @@ func (d *Disk) namesSynced() {
 }
 
 // with returns the file's durable content, with some of the dirty pages replaced by the current
-// content: those for which the function written returns true. The parameter content is the current
-// content.
+// content: those for which the function `written` returns true. The parameter `content` is the
+// current content.
 func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	all := make([]byte, len(content))
 	copy(all, f.durable)

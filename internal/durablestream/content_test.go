@@ -43,8 +43,8 @@ func TestJSONIsCutAtItsMessages(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCharacterIsHeldBack checks the function unfinished with a text that is cut at every
-// byte. The result must be the length of the incomplete character at the end, or 0.
+// TestUnfinishedCharacterIsHeldBack checks the function `unfinished` with a text that is cut at
+// every byte. The result must be the length of the incomplete character at the end, or 0.
 func TestUnfinishedCharacterIsHeldBack(t *testing.T) {
 	const text = "aé€😀\xffz\xf0\x9f"
 	for a := range len(text) + 1 {

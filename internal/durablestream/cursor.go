@@ -12,8 +12,8 @@ import (
 
 const (
 	cursorSpan = 20 * time.Second
-	// checks is the number of different checks that a cursor can contain. It is small enough that
-	// a cursor is exact in the 64-bit float of a JavaScript client.
+	// checks is the number of different checks that a cursor can contain. The number is small
+	// enough that a cursor is exact in the 64-bit float of a JavaScript client.
 	checks = 10_000_000
 )
 

@@ -126,7 +126,8 @@ var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // event appends a server-sent event with the name and the lines of data to out. Clients of
 // server-sent events strip one space after the colon, so a line that begins with a space gets a
-// second one. Other lines get none, because clients of the Durable Streams protocol do not strip it.
+// second space. Other lines get no space, because clients of the Durable Streams protocol do not
+// strip one.
 func event(out *bytes.Buffer, name, lines string) {
 	out.WriteString("event: " + name + "\n")
 	for line := range strings.SplitSeq(lines, "\n") {

@@ -12,13 +12,13 @@ import (
 
 // An offset of a general stream (one that clients write) is a mark in 16 hexadecimal digits and a
 // position in 20 decimal digits. All offsets of a stream have one length, and sort as their
-// positions. The mark is derived from the stream's id and the store's epoch. It shows whether an
-// offset belongs to a deleted stream, or to the store before a restore.
+// positions. The mark is derived from the stream's id and the store's epoch. The mark shows whether
+// an offset belongs to a deleted stream, or to the store before a restore.
 
 const offsetDigits = 20
 
-// mark returns the first 16 digits of each offset of a stream. They identify the stream and the
-// store's epoch.
+// mark returns the first 16 digits of each offset of a stream. These digits identify the stream and
+// the store's epoch.
 func mark(epoch uint64, s *store.Stream) string {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, epoch))

@@ -59,9 +59,9 @@ type readRequest struct {
 	now bool
 }
 
-// Serve serves a GET or HEAD request of the source. If it returns an error, the caller sends the
-// response: the error is a [*Refusal], or has a code. The context live is derived from the request's
-// context, and may end earlier. When it ends, Serve stops waiting for content.
+// Serve serves a GET or HEAD request of the source. If Serve returns an error, the caller sends the
+// response: the error is a [*Refusal], or has a code. The context `live` is derived from the
+// request's context, and may end earlier. When `live` ends, Serve stops waiting for content.
 func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
 	d := &readRequest{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)
@@ -181,8 +181,8 @@ func (d *readRequest) answer(p Page) {
 	_ = d.write(p.Content) // fails only if the reader has disconnected
 }
 
-// holds reports whether the header If-None-Match contains the tag. The parameter lists contains the
-// header's values, each of which is a list of entity tags.
+// holds reports whether the header If-None-Match contains the tag. The parameter `lists` contains
+// the header's values, each of which is a list of entity tags.
 func holds(lists []string, tag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {

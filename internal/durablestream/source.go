@@ -26,8 +26,8 @@ type Source interface {
 	// after the position.
 	Page(ctx context.Context, at int64) (Page, error)
 	// Await waits until the stream has content after the position, or is closed there. While Await
-	// waits, it calls the function idle about once a second. It returns early with an error of idle,
-	// or with the cause of the context's end.
+	// waits, it calls the function `idle` about once a second. Await returns early with an error of
+	// `idle`, or with the cause of the context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 
@@ -37,8 +37,8 @@ type Page struct {
 	Content []byte
 	Empty   bool
 	Next    int64 // the position at the end of Content
-	// Mark distinguishes this page from other content at the same positions, before or after a change
-	// of the stream. It is "" if the content of the stream never changes.
+	// Mark distinguishes this page from other content at the same positions, before or after a
+	// change of the stream. Mark is "" if the content of the stream never changes.
 	Mark string
 	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. A
 	// reader that sends a different check has an offset of content that the stream no longer has.

@@ -116,8 +116,8 @@ func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 }
 
 // await waits until the stream has content after the position, or is closed. While await waits, it
-// calls the function idle about once a second; an error of idle ends the wait and is returned.
-// Errors: not_found if the stream is deleted; the cause of the context's end.
+// calls the function `idle` about once a second. If `idle` returns an error, await returns that
+// error. Errors: not_found if the stream is deleted; the cause of the context's end.
 func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
 	w := s.join(store.OrgOf(ctx), id)
 	defer s.leave(id, w)

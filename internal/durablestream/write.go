@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// BodyLimit is the largest size of one creation or append, in bytes.
+	// BodyLimit is the largest body, in bytes, of a request that creates a stream or appends to
+	// one.
 	BodyLimit = 8 << 20
 	// nameLimit is the maximum length in bytes of a path, content type, producer id or Stream-Seq.
 	// Each of them is stored with the stream.
@@ -28,8 +29,8 @@ const (
 	reserved = "__ds"
 )
 
-// Handle serves a request to the general stream of the org at path. If it returns an error, the
-// caller sends the response: the error is a [*Refusal], or has a code. The context live has the
+// Handle serves a request to the general stream of the org at path. If Handle returns an error, the
+// caller sends the response: the error is a [*Refusal], or has a code. The context `live` has the
 // same meaning as in [Serve].
 func (s *Streams) Handle(live context.Context, w http.ResponseWriter, r *http.Request, org, path string, c Reading) error {
 	if first, _, _ := strings.Cut(path, "/"); first == reserved {

@@ -66,7 +66,7 @@ func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 }
 
 // TestKeysAreStoredHashed checks that the database files contain neither the secret of an API key
-// nor the second half of it.
+// nor the second half of the secret.
 func TestKeysAreStoredHashed(t *testing.T) {
 	b := newBench(t)
 	_, secret, err := b.e.CreateKey(t.Context(), org, "ci", perdure.KeyWorker)

@@ -149,7 +149,7 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 
 // poll calls the function `try` until `try` returns a claim, p.Wait is over or ctx ends. It calls
 // `try` at once, and then at each hint, at each value from the channel `other`, at each tick, and
-// after the time that the last call of `try` has returned (0 means unknown). It subscribes to the
+// after the time that the last call of `try` has returned (0 means unknown). poll subscribes to the
 // topics before the first call, so that it misses no hint.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)

@@ -15,7 +15,7 @@ import (
 
 // readable calls the function `read` for each claim, to read the data of the claim, and returns the
 // results. It leaves out claims whose data cannot be read. If none is left, it returns the last
-// error of read.
+// error of `read`.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)

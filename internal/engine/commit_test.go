@@ -68,7 +68,7 @@ func TestCommitNumbersHaveNoGap(t *testing.T) {
 }
 
 // TestCommitIsAllOrNothing checks that a commit with one invalid part stores nothing of its valid
-// parts, and that its number can be used again.
+// parts, and that the commit's number can be used again.
 func TestCommitIsAllOrNothing(t *testing.T) {
 	missing := uuid.New()
 	bad := map[string]struct {
@@ -230,7 +230,7 @@ func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 	h.commit(completing())
 }
 
-// blind is a store whose reads fail while the field away is true.
+// blind is a store whose reads fail while the field `away` is true.
 type blind struct {
 	store.Store
 	away bool
@@ -243,7 +243,7 @@ func (s *blind) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID,
 	return s.Store.Tasks(ctx, execution, ids, lazy)
 }
 
-// Lazy returns s itself, so that reads through it fail, too.
+// Lazy returns s itself, so that reads of the result also fail.
 func (s *blind) Lazy() store.Reader { return s }
 
 func (s *blind) Together(_ context.Context, read func(store.ClaimReader) error) error { return read(s) }

@@ -52,7 +52,8 @@ func (e *Engine) Compact(ctx context.Context, org string, id uuid.UUID, r Compac
 	return e.Signal(ctx, org, id, s)
 }
 
-// checkCompaction checks the value of a CompactSignal. It is null or a CompactionRequest.
+// checkCompaction checks the value of a CompactSignal. The value must be null or a
+// CompactionRequest.
 func checkCompaction(value json.RawMessage) error {
 	text := strings.TrimSpace(string(value))
 	if text == "null" {

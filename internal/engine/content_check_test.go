@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// upload uploads content as a blob, with the lease in the parameter owner.
+// upload uploads content as a blob, with the lease in the parameter `owner`.
 func (h *holder) upload(owner perdure.BlobOwner, content []byte) *perdure.BlobRef {
 	h.Helper()
 	ref, err := h.d.PutBlob(h.Context(), owner, int64(len(content)), bytes.NewReader(content))
@@ -98,7 +98,8 @@ type payload struct {
 	put   func(c *perdure.Commit, p perdure.Payload)
 }
 
-// payloads returns the payload fields of a commit. The last one ends the execution.
+// payloads returns the payload fields of a commit. A commit with the last of them ends the
+// execution.
 func payloads(h *holder) []payload {
 	task, step := h.newTask("1"), perdure.CallerTaskKey(h.id, "s", "k")
 	return []payload{

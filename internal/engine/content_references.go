@@ -12,8 +12,8 @@ import (
 // Claims and replies contain references to large contents. For a worker in this process, the
 // methods of this file replace the references with the contents.
 
-// read returns the store's reader for data that goes to the worker. For a worker in this process it
-// reads complete contents, for a remote worker references.
+// read returns the store's reader for data that goes to the worker. For a worker in this process,
+// the reader returns complete contents; for a remote worker, it returns references.
 func (d dispatch) read() store.ClaimReader {
 	if d.byRef {
 		return d.e.refs

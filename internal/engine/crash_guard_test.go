@@ -67,7 +67,7 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed calls the function claim repeatedly until the execution has failed with the error
+// untilFailed calls the function `claim` repeatedly until the execution has failed with the error
 // code. Between two calls it advances the clock to the end of the crash guard's pause. It returns
 // the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {

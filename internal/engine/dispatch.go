@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Dispatch returns the interface for workers of an org that run in this process. If embedded is
+// Dispatch returns the interface for workers of an org that run in this process. If `embedded` is
 // true, the leases of these workers end when the next process that owns the data directory starts
 // ([Engine.ReturnEmbedded]).
 func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {

@@ -43,8 +43,8 @@ func TestCrashingExecutionIsAlone(t *testing.T) {
 	id := b.dangerous()
 	busy, idle := uuid.New(), uuid.New()
 	other := b.start()
-	// The dangerous execution is the older one, so the worker claims it first, and claims nothing
-	// else with it.
+	// The dangerous execution is the older one, so the worker claims it first, and claims no other
+	// execution in the same poll.
 	if got := b.pollOf(idle, 8); len(got) != 1 || got[0].id != id {
 		t.Fatalf("an idle worker got %d executions", len(got))
 	} else {
@@ -197,7 +197,8 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
-// drains lets the server choose the worker to become idle, so that an execution can run alone on it.
+// drains lets the server choose the worker to become idle, so that an execution can run alone on
+// that worker.
 func (b *bench) drains(worker uuid.UUID) {
 	now := b.s.Now()
 	b.e.drains.Polled(worker, nil, &rules.AloneWait{Execution: uuid.New(), Since: now.Add(-board.IdlePatience)}, now)

@@ -1,10 +1,10 @@
 // Package engine implements the commands on executions, with one file for each verb: start, claim,
 // commit, finish, signal, cancel, renew, release. It checks a request, reads the stored data that
 // the command needs, and runs a function of package rules in the store's committer. That function
-// determines what the transaction changes. It sends hints only after the commit. It also has the
-// sweeps, which apply the effects of time. The packages below it have the other commands, and the
-// state in the memory of one server, such as open polls. docs/architecture.md describes the data
-// flow.
+// determines what the transaction changes. The engine sends hints only after the commit. The
+// package also has the sweeps, which apply the effects of time. The packages below it have the
+// other commands, and the state in the memory of one server, such as open polls.
+// docs/architecture.md describes the data flow.
 package engine
 
 import (
@@ -53,15 +53,17 @@ type Config struct {
 	Logger *slog.Logger
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
-	// ReconnectTimeout is the time in which a worker whose connection was lost must connect or renew its
-	// leases. After it, other workers may claim its executions; default 0.5 s.
+	// ReconnectTimeout is the time in which a worker whose connection was lost must connect or
+	// renew its leases. After this time, other workers may claim that worker's executions; default
+	// 0.5 s.
 	ReconnectTimeout time.Duration
 	// CancelGrace is the time within which a worker must end its cancelled execution; default 30 s.
 	CancelGrace time.Duration
 	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
-	// QueueLimits maps the name of a queue to the maximum number of tasks of one org that run on it
-	// at the same time, on all workers together. A queue that is not in the map has no limit.
+	// QueueLimits maps the name of a queue to the maximum number of tasks of one org that run on
+	// the queue at the same time, on all workers together. A queue that is not in the map has no
+	// limit.
 	QueueLimits map[string]int
 	// Tick is the interval at which polls and sweeps read the store without a hint; default 1 s.
 	Tick time.Duration
@@ -251,14 +253,15 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*rules.Decision, err
 	return all[0], nil
 }
 
-// value runs a command as the method one does, and returns the Value of the command's Decision.
+// value runs a command as the method `one` does, and returns the Value of the command's Decision.
 func (e *Engine) value(ctx context.Context, c store.Command) (any, error) {
 	d, err := e.one(ctx, c)
 	return d.Value, err
 }
 
-// oneShown runs a command like one. It is for commands with content that is shown to live readers but
-// not stored in the log. It makes this content readable before it sends the hints.
+// oneShown runs a command as the method `one` does. It is for commands with content that is shown
+// to live readers but not stored in the log. It makes this content readable before it sends the
+// hints.
 func (e *Engine) oneShown(ctx context.Context, c store.Command) (*rules.Decision, error) {
 	over := e.live.Writing(c.Execution)
 	all, err := e.write(ctx, c)

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compaction returns a compaction as a child of the entry parent. It covers the entries up to
-// `last`. The context then begins with the entry `keep`, or with the compaction if keep is nil.
+// compaction returns a compaction as a child of the entry parent. The compaction covers the entries
+// up to `last`. The context then begins with the entry `keep`, or with the compaction if keep is
+// nil.
 func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 	e := message(&parent, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("so far")}}})
 	e.Type = perdure.EntryCompaction

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// finishTask ends an attempt of a task, and wakes the task's execution if its wait is now met. If the
-// worker that ran the task has parked the goroutine of the execution (Parked), the reply contains the
-// claim of the execution. Otherwise an open poll of the worker that has parked the goroutine gets the
-// claim, if there is one.
+// finishTask ends an attempt of a task, and wakes the task's execution if its wait is now met. If
+// the worker that ran the task has parked the goroutine of the execution (Parked), the reply
+// contains the claim of the execution. Otherwise, if the worker that has parked the goroutine has
+// an open poll, that poll returns the claim.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	if err := e.uploads.CheckSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err

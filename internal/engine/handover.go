@@ -31,7 +31,7 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 
 // settle ends the reservation of the slot. If w is not nil, the command has claimed the execution,
 // and settle passes the claim to the slot's poll. If the data of the claim cannot be read, settle
-// releases it.
+// releases the claim.
 func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	if slot == nil {
 		return

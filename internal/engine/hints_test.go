@@ -56,7 +56,7 @@ func TestHintsReachOtherServers(t *testing.T) {
 		if len(got) != 1 || got[0].Lease.ExecutionID != x.ID {
 			t.Fatalf("the poll at the other server gave %+v", got)
 		}
-		// Once this hint has arrived, all earlier hints have arrived, too.
+		// Hints arrive in order: after this hint, no earlier hint can arrive.
 		before, endBefore := engines[1].Hints.Subscribe(notify.Freed("a fence"))
 		here.Hints.PublishAway(notify.Freed("a fence"))
 		<-before

@@ -16,7 +16,7 @@ type holder struct {
 	number int64
 }
 
-// try sends the next commit of the claim; the function edit sets its content.
+// try sends the next commit of the claim; the function `edit` sets the content of the commit.
 func (h *holder) try(edit func(c *perdure.Commit)) (perdure.CommitReply, error) {
 	h.Helper()
 	c := perdure.Commit{Lease: h.claim.Lease, Number: h.number + 1}

@@ -24,7 +24,7 @@ func (e *Engine) Interrupt(ctx context.Context, org string, id uuid.UUID, r perd
 	return e.Signal(ctx, org, id, SignalRequest{Name: perdure.InterruptSignal, Value: value})
 }
 
-// checkInterrupt checks the value of an InterruptSignal. It is null or an Interrupt.
+// checkInterrupt checks the value of an InterruptSignal. The value must be null or an Interrupt.
 func checkInterrupt(value json.RawMessage) error {
 	text := strings.TrimSpace(string(value))
 	if text == "null" {

@@ -20,7 +20,7 @@ func (h *holder) keeping(worker uuid.UUID) {
 	h.must(err)
 }
 
-// openPoll opens a poll of the worker. The returned function closes it.
+// openPoll opens a poll of the worker. The returned function closes the poll.
 func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	p := b.poll(1)
 	p.WorkerID = worker

@@ -11,7 +11,7 @@ import (
 
 const (
 	// IdlePatience is how long an execution that must run alone on its worker waits for an idle
-	// worker, before the server chooses a worker that must become idle.
+	// worker (one without an execution), before the server chooses a worker that must become idle.
 	IdlePatience = 3 * time.Second
 	// drainPatience is how long a chosen worker stays chosen after its last poll. After that time,
 	// another worker may be chosen in its place.
@@ -20,7 +20,8 @@ const (
 
 // Drains chooses one worker for each execution that must run alone on its worker and has waited for
 // longer than IdlePatience. The chosen worker claims no execution until it is idle. Each server has
-// its own Drains. The store ensures that no other execution runs beside one that must be alone.
+// its own Drains. The store ensures that no execution runs on the same worker as an execution that
+// must run alone.
 type Drains struct {
 	mu     sync.Mutex // guards chosen
 	chosen map[uuid.UUID]drain
@@ -46,9 +47,9 @@ func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// Polled updates Drains after a poll of a worker. The parameter claimed has the executions that the
-// poll has claimed. The parameter waits, unless nil, describes an execution that waits to run alone
-// on its worker.
+// Polled updates Drains after a poll of a worker. The parameter `claimed` has the executions that
+// the poll has claimed. The parameter `waits`, unless nil, describes an execution that waits to run
+// alone on its worker.
 func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -26,8 +26,8 @@ type Poll struct {
 // last receive.
 func (o *Poll) Handed() <-chan struct{} { return o.handed }
 
-// Slot is room for one claim, reserved in an open poll. If a command wakes an execution, it can put
-// the claim into the slot, and the poll then returns that claim.
+// Slot is room for one claim, reserved in an open poll. If a command wakes an execution, the
+// command can put the claim into the slot, and the poll then returns that claim.
 type Slot struct {
 	to *Poll
 	rules.Handover
@@ -66,7 +66,7 @@ func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot
 }
 
 // Settle ends the reservation of the slot h. If claim is not nil, Settle passes the claim to the
-// slot's poll, which returns it to the worker.
+// slot's poll, which returns the claim to the worker.
 func (b *Keepers) Settle(h *Slot, claim *perdure.AgentClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +89,8 @@ func nudge(ch chan struct{}) {
 	}
 }
 
-// Rest marks the poll as waiting for hints. From then on, executions can be handed over to it.
+// Rest marks the poll as waiting for hints. From then on, executions can be handed over to the
+// poll.
 func (b *Keepers) Rest(o *Poll) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

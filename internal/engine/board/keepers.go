@@ -14,16 +14,16 @@ import (
 )
 
 // Keepers records which worker keeps the goroutine of which execution, as commits and heartbeats
-// report it, and which workers have open polls. Each server has its own Keepers, which may be out of
-// date: it determines only which worker is preferred.
+// report it, and which workers have open polls. Each server has its own Keepers, which may be out
+// of date, because Keepers determines only which worker is preferred.
 //
 // Keepers also makes handovers possible: if a worker keeps the goroutine of a suspended execution,
 // the command that wakes the execution can claim it for that worker in the same transaction. This
 // requires that the worker has an open poll on this server, and the poll then returns the claim.
 // Otherwise the execution becomes PENDING, and any poll can claim it.
 //
-// A slot of the poll is reserved before the transaction, and a poll does not end while a slot of it
-// is reserved. A handover is therefore as safe as a claim by the poll itself.
+// A slot of the poll is reserved before the transaction, and a poll does not end while one of its
+// slots is reserved. A handover is therefore as safe as a claim by the poll itself.
 type Keepers struct {
 	clock Clock
 	lease time.Duration
@@ -40,7 +40,8 @@ type Clock interface{ Now() perdure.Time }
 // heartbeat counts as kept for the duration of a lease.
 func NewKeepers(c Clock, lease time.Duration) *Keepers { return &Keepers{clock: c, lease: lease} }
 
-// goroutineKeeper is what is known about a worker that keeps goroutines or has open polls.
+// goroutineKeeper is what this server records about a worker that keeps goroutines or has open
+// polls.
 type goroutineKeeper struct {
 	heard perdure.Time // time of the newest heartbeat or commit that named kept goroutines
 	keeps map[uuid.UUID]parkedGoroutine

@@ -34,7 +34,7 @@ func (b *LostWorkers) Back(org string, worker uuid.UUID) {
 }
 
 // Due returns the workers that have been disconnected for the duration `after` or longer, each with
-// the time at which its connection was lost. It removes them from the record.
+// the time at which its connection was lost. Due removes these workers from the record.
 func (b *LostWorkers) Due(after time.Duration, now perdure.Time) map[Worker]perdure.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

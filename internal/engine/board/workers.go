@@ -6,11 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxSeenWorkers is the maximum number of workers that a server remembers before it records them in
-// the store.
+// maxSeenWorkers is the maximum number of workers that Workers records between two calls of Take.
 const maxSeenWorkers = 100_000
 
-// Workers remembers which workers this server has seen since it last recorded them in the store.
+// Workers records which workers this server has seen since it last wrote these workers to the
+// store.
 type Workers struct {
 	mu    sync.Mutex // guards the fields below
 	seen  map[Worker]bool

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// stepTurns is how many executions of one action a server handles in a row. It then continues
-	// with the next action.
+	// stepTurns is how many executions of one action a server handles in a row. The server then
+	// continues with the next action.
 	stepTurns = 50
 	// listPage is the number of running actions that one query returns.
 	listPage = 100
@@ -85,8 +85,8 @@ func (a *Actions) Count(ctx context.Context, org string, r Request) (perdure.Bul
 }
 
 // Start creates a bulk action on the executions that match now. A repeat with the same
-// IdempotencyKey returns the action of the first request. Errors: invalid_argument (also if too many
-// match), conflict (too many actions run), idempotency_key_reused.
+// IdempotencyKey returns the action of the first request. Errors: invalid_argument (also if too
+// many executions match), conflict (too many actions run), idempotency_key_reused.
 func (a *Actions) Start(ctx context.Context, org string, r Request) (*perdure.BulkAction, error) {
 	statuses, err := r.check()
 	if err != nil {
@@ -155,9 +155,9 @@ func (r Request) check() ([]perdure.Status, error) {
 	return r.Action.BulkStatuses(r.Filter.Status)
 }
 
-// match returns the executions that match the request, newest first. It returns at most one more than
-// an action may have, which shows that there are too many. Errors: invalid_argument, if too many
-// executions must be examined.
+// match returns the executions that match the request, newest first. It returns at most one
+// execution more than an action may have; the additional execution shows that too many match.
+// Errors: invalid_argument, if too many executions must be examined.
 func (a *Actions) match(ctx context.Context, org string, r Request, statuses []perdure.Status) (ids []uuid.UUID, err error) {
 	f := r.Filter
 	q := store.ExecutionFilter{

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Keep continues the running actions until ctx ends. Every server must run it.
+// Keep continues the running actions until ctx ends. Every server must call Keep.
 func (a *Actions) Keep(ctx context.Context) {
 	hints, unsubscribe := a.Hints.Subscribe(notify.BulkActions)
 	defer unsubscribe()

@@ -21,8 +21,8 @@ const MaxPendingItems = rules.MaxPendingItems
 // fails with conflict if the conversation has changed since that read.
 type Place = rules.ConversationPlace
 
-// Turn is part of a request (a start or a signal) that begins the next response of a conversation. It
-// names the conversation.
+// Turn is part of a request (a start or a signal) that begins the next response of a conversation.
+// A Turn names the conversation.
 type Turn = rules.ConversationTurn
 
 // ResponseOf returns the id of the response that t begins. If t is nil, the id is new.
@@ -108,9 +108,10 @@ func (c *Conversations) SetMetadata(ctx context.Context, org, id string, metadat
 	})
 }
 
-// Add appends pending items to a conversation. The parameter `at` is the conversation as the client
-// has read it. Errors: not_found, conflict (the conversation has changed since it was read),
-// rate_limited, payload_too_large, invalid_argument (too many items).
+// Add appends items of a client to a conversation. The conversation's next response uses them. The
+// parameter `at` is the conversation as the client has read it. Errors: not_found, conflict (the
+// conversation has changed since it was read), rate_limited, payload_too_large, invalid_argument
+// (too many items).
 func (c *Conversations) Add(ctx context.Context, org string, at Place, items []json.RawMessage) error {
 	row, err := c.store.Conversation(ctx, org, at.ID)
 	if err != nil {

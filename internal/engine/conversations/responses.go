@@ -23,8 +23,8 @@ func (c *Conversations) HideResponse(ctx context.Context, org string, execution 
 }
 
 // EndResponse stores the history of a response: hashes of the conversation up to the end of the
-// response, in the form in which the client knows the conversation. If a history is stored already,
-// nothing changes. Error: not_found.
+// response, in the form in which the client sends and receives the conversation. If a history is
+// stored already, nothing changes. Error: not_found.
 func (c *Conversations) EndResponse(ctx context.Context, org string, execution uuid.UUID, end store.ResponseEnd) error {
 	_, err := c.one(ctx, store.Command{
 		Name: "end response", Lane: store.LaneCommits, Org: org, Execution: execution,

@@ -65,7 +65,7 @@ func (s *Definitions) Update(ctx context.Context, org string, d perdure.Definiti
 }
 
 // put runs a command that stores the definition d and an audit record of the action; the function
-// decide makes the changes. It returns the definition as it was stored.
+// `decide` makes the changes. put returns the definition as it was stored.
 func (s *Definitions) put(ctx context.Context, action perdure.AuditAction, d perdure.Definition, decide func(*store.State, tenant.Change) (*store.Changes, error)) (*perdure.Definition, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: action}
 	_, err := s.one(ctx, store.Command{
@@ -81,7 +81,7 @@ func (s *Definitions) put(ctx context.Context, action perdure.AuditAction, d per
 	return s.store.Definition(ctx, d.Org, d.ID)
 }
 
-// Delete deletes a definition. Executions keep their copies of it. Error: not_found.
+// Delete deletes a definition. Executions keep their copies of the definition. Error: not_found.
 func (s *Definitions) Delete(ctx context.Context, org string, id uuid.UUID) error {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: perdure.AuditDefinitionDeleted}
 	_, err := s.one(ctx, store.Command{

@@ -56,8 +56,8 @@ type crowd struct {
 	history []porcupine.Operation
 }
 
-// operation is a call of a worker or a client. Apart from the field execution, exactly one field is
-// set.
+// operation is a call of a worker or a client. Apart from the field `execution`, exactly one field
+// is set.
 type operation struct {
 	execution     uuid.UUID
 	claim, cancel bool
@@ -136,7 +136,8 @@ func (c *crowd) commit(member int, commit *perdure.Commit) {
 	})
 }
 
-// ask does what a client does: it signals, reads the pending signals, and rarely cancels.
+// ask does what a client does: it sends signals and votes, reads the pending signals, and rarely
+// cancels the execution.
 func (c *crowd) ask(member int, r *rand.Rand) {
 	in, call := operation{execution: c.xs[r.IntN(len(c.xs))]}, c.now()
 	switch n := r.IntN(20); {

@@ -55,7 +55,7 @@ type localMachine struct {
 	leave func() // disconnects the worker
 	away  bool
 	// erased are the questions whose answers the server has erased, because the worker has reported
-	// that it stores them.
+	// that it stores these answers.
 	erased map[uuid.UUID]bool
 }
 

@@ -106,8 +106,8 @@ func (hs *Homes) FetchWhole(ctx context.Context, x *perdure.Execution, ref perdu
 	return whole.Bytes(), nil
 }
 
-// verifyingReader reads a content from a worker. If the bytes do not match the reference, Read returns an
-// error instead of io.EOF. It never returns more bytes than the reference's length.
+// verifyingReader reads a content from a worker. If the bytes do not match the reference, Read
+// returns an error instead of io.EOF. Read never returns more bytes than the reference's length.
 type verifyingReader struct {
 	io.ReadCloser
 	ref    perdure.BlobRef

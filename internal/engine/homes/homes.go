@@ -1,6 +1,6 @@
-// Package homes reads the contents of LOCAL executions. Only one worker, the home of the
-// execution, stores them. When a client reads such a content, the server requests it from the
-// worker and passes it on.
+// Package homes reads the contents of LOCAL executions. Only one worker, the home of the execution,
+// stores these contents. When a client reads such a content, the server requests the content from
+// the worker and passes it on.
 package homes
 
 import (
@@ -57,8 +57,8 @@ type contentConnection struct{ source perdure.ContentSource }
 // a disconnected one.
 const mostHomes = 10_000
 
-// at calls the function change with the home of the key, while hs.mu is locked. If hs does not know
-// the worker yet, `at` first creates its home.
+// at calls the function `change` with the home of the key, while hs.mu is locked. If hs has no home
+// with this key, `at` first creates one.
 func (hs *Homes) at(key workerKey, now perdure.Time, change func(*home)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -130,8 +130,8 @@ func (hs *Homes) Beating(org string, worker uuid.UUID) {
 	}
 }
 
-// Source returns the source of a worker's contents, from its newest connection. Error: unavailable;
-// the text contains the time of the last contact, if there was one.
+// Source returns the source of a worker's contents, from its newest connection. Error: unavailable.
+// The error's text contains the time of the last contact with the worker, if there was one.
 func (hs *Homes) Source(org string, worker uuid.UUID) (perdure.ContentSource, error) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

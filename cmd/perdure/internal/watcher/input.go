@@ -38,13 +38,14 @@ func (w *Watcher) sendInput(ctx context.Context) (bool, error) {
 const (
 	// unsentWithin is how long ReportUnsent waits for a line from standard input.
 	unsentWithin = 100 * time.Millisecond
-	// maxUnsent is the number of characters that are shown of a line that was not sent.
+	// maxUnsent is how many characters ReportUnsent shows at most of a line that was not sent.
 	maxUnsent = 60
 )
 
-// ReportUnsent is called at the end of a chat. If standard input is not a terminal, and has a line that
-// was not sent to the run, ReportUnsent prints that line on standard error. It returns err, the error
-// with which the chat ends. If err is nil and there is such a line, it returns an error.
+// ReportUnsent is called at the end of a chat. If standard input is not a terminal, and has a line
+// that was not sent to the run, ReportUnsent prints that line on standard error. It returns err,
+// the error with which the chat ends. If err is nil and there is such a line, ReportUnsent returns
+// an error.
 func (w *Watcher) ReportUnsent(ctx context.Context, err error) error {
 	if !w.Chat || ctx.Err() != nil || terminal.IsTerminal(w.Stdin) {
 		return err

@@ -10,8 +10,8 @@ import (
 )
 
 // withContent adds the content to an event about a transcript entry of a LOCAL run, because the log
-// of such a run has no content. It reads the content from the worker that stores it. If that worker
-// is not connected, withContent returns the event unchanged.
+// of such a run has no content. withContent reads the content from the worker that stores the
+// content. If that worker is not connected, withContent returns the event unchanged.
 func (w *Watcher) withContent(ctx context.Context, e client.Event) client.Event {
 	if _, text := w.View.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
 		return e

@@ -103,7 +103,8 @@ func (w *Watcher) readAnswer(ctx context.Context, q *perdure.Question, p questio
 	return w.input.Read(ctx)
 }
 
-// editFile lets the person change a text in an editor, which uses the terminal until it ends.
+// editFile lets the person change a text in an editor, which uses the terminal until the editor
+// ends.
 func (w *Watcher) editFile(ctx context.Context, text []byte) (changed []byte, err error) {
 	if w.Session == nil {
 		return questions.EditFile(ctx, text)

@@ -12,8 +12,8 @@ import (
 )
 
 // stepFeed supplies the steps of a run, which are shown between the events of its log. A log
-// contains no steps, so stepFeed reads them from the run's list of tasks. It holds at most one page
-// of that list in memory.
+// contains no steps, so stepFeed reads them from the run's list of tasks. stepFeed holds at most
+// one page of that list in memory.
 type stepFeed struct {
 	conn *connection.Conn
 	id   uuid.UUID

@@ -13,7 +13,8 @@ import (
 )
 
 // TestStepsComeBetweenTheEvents checks that a recorded step is shown before the first event that is
-// newer than the step, also if the list of steps has several pages or grows meanwhile.
+// newer than the step, also if the list of steps has several pages or grows while the watcher reads
+// it.
 func TestStepsComeBetweenTheEvents(t *testing.T) {
 	at := func(second int) perdure.Time { return perdure.At(time.Unix(int64(second), 0)) }
 	item := func(name string, second int, step bool) any {

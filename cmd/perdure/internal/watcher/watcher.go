@@ -22,7 +22,7 @@ import (
 type Watcher struct {
 	*connection.RunConn
 	View terminal.View
-	// Cursor is a position in the log. The watcher shows the events after it.
+	// Cursor is a position in the log. The watcher shows the events after this position.
 	Cursor string
 	Chat   bool // continue the run with the user's input
 	// Patient is set for a watcher that keeps following while the run waits for the user, as in
@@ -39,8 +39,8 @@ type Watcher struct {
 	id    uuid.UUID
 	input *terminal.LineReader
 	steps *stepFeed // nil if steps are not shown
-	// unsent is an input line that could not be sent yet, and signalID the id of its signal. Both are
-	// "" if there is no such line.
+	// unsent is an input line that the watcher has not been able to send, and signalID the id of
+	// its signal. Both are "" if there is no such line.
 	unsent, signalID string
 	stops            atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 }
@@ -54,7 +54,7 @@ type Session interface {
 	// ReadAnswer reads a line of the answer to a question. The result ok is false at the end of the
 	// input. The parameter leavable says whether the user may leave the question open.
 	ReadAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error)
-	// Suspend calls f, which may use the terminal until it returns.
+	// Suspend calls f, which may use the terminal until f returns.
 	Suspend(f func() error) error
 	// ShowPast shows the end of the conversation that the chat continues.
 	ShowPast(ctx context.Context, s *client.Snapshot) error
@@ -195,7 +195,7 @@ func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// watchForWorker prints why no worker has claimed the run, if it is still PENDING after
+// watchForWorker prints why no worker has claimed the run, if the run is still PENDING after
 // noWorkerAfter. The caller calls taken() when it reads an event that a worker has written, and
 // stop() to end the watch.
 func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
@@ -247,8 +247,8 @@ func (w *Watcher) endStatus(e client.Event) perdure.Status {
 // ShowResult shows the current state of the run.
 func (w *Watcher) ShowResult(ctx context.Context) error { return w.showResult(ctx, false) }
 
-// ShowLeft shows the current state of the run at the end of a chat. If the run is still working, it
-// also shows how to continue with it.
+// ShowLeft shows the current state of the run at the end of a chat. If the run is still working,
+// ShowLeft also shows how to continue the run.
 func (w *Watcher) ShowLeft(ctx context.Context) error { return w.showResult(ctx, true) }
 
 func (w *Watcher) showResult(ctx context.Context, left bool) error {
@@ -269,8 +269,8 @@ func (w *Watcher) showResult(ctx context.Context, left bool) error {
 }
 
 // continueCommands returns the commands with which to continue a working run. If the run uses the
-// private queue of this process, the list has no perdure tail: without this process nothing happens
-// in that queue.
+// private queue of this process, the list does not contain perdure tail: without this process, no
+// worker serves that queue.
 func (w *Watcher) continueCommands() []string {
 	id := w.id.String() + w.ServerFlags
 	if w.HasWorker {
