@@ -77,7 +77,8 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// ReturnEmbedded ends only the leases of workers inside the server process (embedded).
+	// The execution `other` is claimed as by a remote worker. ReturnEmbedded does not end such
+	// leases: it ends only those of workers inside the server process.
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 

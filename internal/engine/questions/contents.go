@@ -93,8 +93,8 @@ func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *p
 	markWithheld(q)
 }
 
-// markWithheld replaces the references to contents of a question, which are only for the server, by
-// a perdure.ContentMark for clients.
+// markWithheld replaces the references to contents of a question by a perdure.ContentMark. Clients
+// get the mark; the references are only for the server.
 func markWithheld(q *perdure.Question) {
 	if q.Withheld != nil {
 		q.ContentMark, q.Withheld = q.Withheld.Mark(), nil

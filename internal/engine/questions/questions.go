@@ -25,7 +25,8 @@ type Questions struct {
 // Config configures a [Questions]. All fields are required.
 type Config struct {
 	Store store.Store
-	// Refs reads the same rows as Store. In place of contents that are stored in blobs, it returns references.
+	// Refs reads the same rows as Store. In place of contents that are stored in blobs, Refs
+	// returns references.
 	Refs  store.ClaimReader
 	Homes *homes.Homes
 	Kinds *kinds.Kinds
