@@ -83,8 +83,8 @@ func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	}
 }
 
-// TestSignalsOfTheBuiltInAgent checks a signal with a name that the built-in agent does not know,
-// such as a typo. The signal is stored, and the reply says that it is unexpected.
+// TestSignalsOfTheBuiltInAgent checks a signal whose name is none of the built-in agent's signals,
+// for example because of a typo. The signal is stored, and the reply says that it is unexpected.
 func TestSignalsOfTheBuiltInAgent(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}})

@@ -47,8 +47,8 @@ func (e *Engine) Run(ctx context.Context) error {
 			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
 		// A transaction's clock may be slightly behind the clock of the loop. So an item can become
-		// due in a time that the previous round has already checked, and this time is checked
-		// again.
+		// due in a time that the previous round has already checked, and this round checks that
+		// time again.
 		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet), asked: expiring(back, now)}
 		next, lease, err := e.round(ctx, r)
 		if err != nil && ctx.Err() == nil {
