@@ -66,8 +66,8 @@ func (f *Front) PeerAddress(r *http.Request) string {
 }
 
 // BaseURL returns the URL at which people reach the server: PublicURL if it is set, and otherwise
-// the address to which the request was sent. For a request over the unix socket it is the address
-// at which the server listens for HTTP, or nil if the server does not listen for HTTP.
+// the address to which the request was sent. For a request over the unix socket, BaseURL returns
+// the address at which the server listens for HTTP, or nil if the server does not listen for HTTP.
 func (f *Front) BaseURL(r *http.Request) *url.URL {
 	at, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	switch {

@@ -159,8 +159,8 @@ func (c *workerContents) end() {
 	c.open = nil
 }
 
-// forget removes a request, and reports whether it was open: the worker had not yet sent the whole
-// content.
+// forget removes a request, and reports whether it was open. A request is open until the worker has
+// sent the whole content.
 func (c *workerContents) forget(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,7 +234,8 @@ func (r *contentReader) take(m *perdurev1.ServeContentsRequest) error {
 func (r *contentReader) Close() error {
 	r.left, r.err = nil, io.ErrClosedPipe
 	if r.from.forget(r.request.id) {
-		// If the stream is broken, the worker needs no message.
+		// The error is ignored: it means that the stream is broken, so the worker does not send any
+		// more.
 		_ = r.from.tell(&perdurev1.ServeContentsResponse{RequestId: r.request.id, Cancel: true})
 	}
 	return nil
