@@ -370,7 +370,7 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 
 // hasProvider reports whether workers of the org can call the model provider. Error: unavailable,
 // if no worker of the org has registered yet. A worker may register after the first read of the
-// providers, so they are read again once the org is known to have workers.
+// providers, so hasProvider reads the providers again after it has found that the org has workers.
 func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, error) {
 	if known, err := a.calls(ctx, org, provider); known || err != nil {
 		return known, err

@@ -21,8 +21,8 @@ type fold struct {
 	into string // id of the response that took the input, if it is another one than the response of the fold
 	asks bool   // the agent has begun to wait for a question at a position after asksAfter
 	// asksAfter is the position in the log up to which the client has answered the questions. The
-	// fold ignores waits for a question up to there. last is the position of the newest item that
-	// the fold has applied.
+	// fold ignores waits for a question up to this position. last is the position of the newest
+	// item that the fold has applied.
 	asksAfter, last int64
 
 	emitted    []Event // events since the last call of take
@@ -142,7 +142,7 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 }
 
 // waitsForInput reports whether the record says that the agent waits for input, which ends a
-// response. A wait for the answer to a question does not end it.
+// response. A wait for the answer to a question does not end the response.
 func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	if i.Record.Type != perdure.EventWaiting {
 		return false, nil
