@@ -321,7 +321,7 @@ func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {
 	}
 	code := typeServer
 	if f.merged().FinishReason == perdure.StopContextLength && e.Error != "" {
-		// An error means that the provider refused the conversation as too long. Without an error, the
+		// e.Error is set if the provider refused the conversation as too long. It is empty if the
 		// model's message filled the context window.
 		stop.status, stop.why, code = statusFailed, "", codeContextLength
 	}

@@ -77,7 +77,7 @@ func newStageWith(t *testing.T, change func(*openai.Config), answers ...answer) 
 	return newStageOf(t, opentest.Store(t), change, nil, answers)
 }
 
-// newStageBeside creates a stage with further model providers.
+// newStageBeside creates a stage with model providers in addition to the scripted one.
 func newStageBeside(t *testing.T, others []llm.Provider, answers ...answer) *stage {
 	t.Helper()
 	return newStageOf(t, opentest.Store(t), func(*openai.Config) {}, others, answers)
