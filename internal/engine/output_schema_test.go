@@ -90,9 +90,9 @@ func TestResultsFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestOutputsOfOlderBuildsCountForADay checks that an output may fit the newest output schema of
-// its kind, or one that another build of a worker has registered within the last 24 hours. If such
-// a build registered no schema, every output is accepted.
+// TestOutputsOfOlderBuildsCountForADay checks that an output is accepted if it fits the newest
+// output schema of its kind, or one that another build of a worker has registered within the last
+// 24 hours. If such a build registered no schema, every output is accepted.
 func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	for name, c := range map[string]struct {
 		older, newer string

@@ -112,8 +112,8 @@ func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestSchemasOfOlderBuildsCountForADay checks that a value may fit the newest schema of its signal,
-// or one that another build of a worker has registered within the last 24 hours.
+// TestSchemasOfOlderBuildsCountForADay checks that a value is accepted if it fits the newest schema
+// of its signal, or one that another build of a worker has registered within the last 24 hours.
 func TestSchemasOfOlderBuildsCountForADay(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

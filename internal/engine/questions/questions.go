@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Questions implements the commands on questions, and their reads. [New] creates one.
+// Questions implements the commands on questions, and the reads of questions. [New] creates one.
 type Questions struct {
 	store        store.Store
 	refs         store.ClaimReader

@@ -126,8 +126,8 @@ func shownPending(c *store.Conversation, p pendingItem, index int) Item {
 }
 
 // itemOfMessages converts messages back to the item from which they were made. A single message
-// becomes a message item. A call and its result become the item of a tool call that a worker has
-// run.
+// becomes the item that itemOf returns. A call and its result become the item of a tool call that a
+// worker has run.
 func itemOfMessages(messages []perdure.InputMessage) Item {
 	if len(messages) < 2 {
 		return itemOf(messages[0])

@@ -37,8 +37,8 @@ func (s *stage) quiet() {
 }
 
 // TestTruncationIsWhatApplies checks the member truncation of the response object. It says whether
-// automatic compaction is on, by the create request or, if that says nothing, by the settings of
-// the agent.
+// automatic compaction is on. The parameter truncation of the create request decides this. If the
+// request has no such parameter, the settings of the agent decide.
 func TestTruncationIsWhatApplies(t *testing.T) {
 	s := newStage(t)
 	s.quiet()
