@@ -12,9 +12,9 @@ import (
 )
 
 // heartbeat renews all leases of a worker. Each renewal is a separate command, so that one refused
-// or failed renewal does not affect the others; the committer puts them into one transaction. The
-// reply to a renewal that failed is Unknown. heartbeat returns an error only if all renewals
-// failed, or if some failed and ctx has ended.
+// or failed renewal does not affect the others. The committer runs these commands in one
+// transaction. The reply to a renewal that failed is Unknown. heartbeat returns an error only if
+// all renewals failed, or if some failed and ctx has ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	reply := perdure.HeartbeatReply{
 		Agents: make([]perdure.AgentHeartbeatReply, len(h.Agents)),

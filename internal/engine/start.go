@@ -51,7 +51,7 @@ type StartRequest struct {
 	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours. RequestHash is the hash of the
 	// whole request: another request with the same key is refused. A repeat of the request returns
-	// the execution that the first one created.
+	// the execution that the first request created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation in which the start begins the next response.

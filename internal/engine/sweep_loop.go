@@ -17,8 +17,8 @@ const (
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
-	// outage is the delay of a round of sweeps after which the server treats the delay as an
-	// outage, in which people could not answer questions.
+	// outage is the delay of a round of sweeps from which on the server assumes an outage: people
+	// could not answer questions during the delay.
 	outage = time.Minute
 )
 

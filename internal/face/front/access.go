@@ -99,8 +99,8 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-// proofOf returns the key or session that a request contains, and reports whether there is one.
-// If the header Authorization is present, the session's cookie is ignored.
+// proofOf returns the key or session that a request contains, and reports whether the request
+// contains either. If the header Authorization is present, the session's cookie is ignored.
 func (f *Front) proofOf(r *http.Request) (proof, bool) {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, rest, _ := strings.Cut(auth, " ")

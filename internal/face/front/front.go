@@ -64,8 +64,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.recovered(answer, r)
 	answer.Header().Set("X-Content-Type-Options", "nosniff")
 	answer.Header().Set("Referrer-Policy", "no-referrer")
-	// The handler gets a copy of the request, because net/http looks at the original Body to know
-	// whether a client still waits for "100 Continue".
+	// The handler gets a copy of the request with another Body, because net/http looks at the Body
+	// of the original request to know whether a client still waits for "100 Continue".
 	body := &requestBody{ReadCloser: r.Body, c: answer.c, within: f.BodyTimeout}
 	r = r.WithContext(r.Context())
 	r.Body = body

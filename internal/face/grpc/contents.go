@@ -128,7 +128,8 @@ func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum p
 }
 
 // receive passes each message of the worker to the open request with the message's id. It must
-// never wait for a reader. It returns io.EOF when the worker has ended the stream.
+// never wait for the reader of one request, because the other readers would then wait as well. It
+// returns io.EOF when the worker has ended the stream.
 func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, error)) error {
 	for {
 		m, err := recv()

@@ -303,7 +303,7 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 }
 
 // first returns the id of the response to the input with which an execution was started. It reads
-// the id from the execution's first event. The execution itself may already have a later response
+// the id from the execution's first event, because the execution may already have a later response
 // if the request is a repeat.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)

@@ -82,8 +82,8 @@ func (f *fold) ended() bool {
 // begun reports whether the agent has already read the input that begins the response.
 func (f *fold) begun() bool { return f.leaf != nil }
 
-// take returns the events since the last call. While another response may still take the input, it
-// returns none, so that the stream is the same whenever it is read.
+// take returns the events since the last call of take. While another response may still take the
+// input, take returns none, so that the stream is the same whenever it is read.
 func (f *fold) take() []Event {
 	if f.steers && !f.begun() && !f.ended() {
 		return nil
