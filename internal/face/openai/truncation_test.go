@@ -12,7 +12,8 @@ import (
 )
 
 // tooLong returns an answer of a model with a small context window. For a conversation that was not
-// compacted, it is the error that the conversation is too long. Otherwise it is the answer `then`.
+// compacted, the answer is the error that the conversation is too long. Otherwise the model gives
+// the answer `then`.
 func tooLong(then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		compacted := slices.ContainsFunc(req.Messages, func(m perdure.Message) bool { return m.Parts[0].Type == perdure.PartCompaction })
