@@ -15,7 +15,7 @@ import (
 )
 
 // keeper is a worker that has a claim of a LOCAL execution. It stores the contents of the
-// execution, and sends the server references to them.
+// execution, and sends the server only references to these contents.
 type keeper struct {
 	*holder
 	*shelf

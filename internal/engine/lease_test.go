@@ -185,7 +185,8 @@ func (l *looks) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 }
 
 // TestLeasesAreLookedAtWhenTheFirstIsOver checks that sweeps read the leases at most 20 times in
-// four lease durations while they are renewed. A lease that has expired is found within two sweeps.
+// four lease durations while workers renew the leases. A lease that has expired is found within two
+// sweeps.
 func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

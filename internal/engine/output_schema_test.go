@@ -136,7 +136,8 @@ func TestANewSchemaCountsAtOnce(t *testing.T) {
 	b.must(b.started().complete(`"text"`, false))
 }
 
-// TestKnownOutputsAreBounded checks that a kind keeps a bounded number of output schemas.
+// TestKnownOutputsAreBounded checks that the store keeps a bounded number of output schemas of a
+// kind.
 func TestKnownOutputsAreBounded(t *testing.T) {
 	b := newBench(t)
 	for i := range 50 {

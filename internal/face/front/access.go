@@ -30,7 +30,7 @@ type Caller struct {
 	Operator bool
 }
 
-// actor returns the caller in the form in which the audit log records it. The parameter request
+// actor returns the caller in the form in which the audit log records it. The parameter `request`
 // is the id of the request r.
 func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	a := perdure.Actor{Name: c.Name, RequestID: request, RemoteAddress: remoteAddress(r)}

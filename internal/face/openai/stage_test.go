@@ -121,7 +121,7 @@ func newStageOf(t *testing.T, on store.Store, change func(*openai.Config), other
 	return s
 }
 
-// work starts a worker of an org. It stops when the test ends.
+// work starts a worker of an org. The worker stops when the test ends.
 func (s *stage) work(org string) {
 	s.t.Helper()
 	folder := s.t.TempDir()
