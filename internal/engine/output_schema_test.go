@@ -136,8 +136,8 @@ func TestANewSchemaCountsAtOnce(t *testing.T) {
 	b.must(b.started().complete(`"text"`, false))
 }
 
-// TestKnownOutputsAreBounded checks that the store keeps a bounded number of output schemas of a
-// kind.
+// TestKnownOutputsAreBounded checks that the store keeps only the 20 output schemas of a kind that
+// were registered last.
 func TestKnownOutputsAreBounded(t *testing.T) {
 	b := newBench(t)
 	for i := range 50 {

@@ -12,8 +12,8 @@ import (
 
 const (
 	// stall is the maximum normal delay of a round of sweeps. After a longer delay, the server or
-	// its machine may have been stopped, so that workers could not renew their leases. The loop
-	// then ends no leases for the duration of a lease.
+	// its machine may have been stopped, so that workers could not renew their leases. Therefore
+	// the loop ends no leases for the duration of a lease after such a delay.
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond

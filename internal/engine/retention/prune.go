@@ -163,8 +163,8 @@ func (p *Pruner) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 }
 
 // pruneOne marks one candidate for deletion, or deletes its old checkpoints. The command itself
-// checks again whether the retention has ended. pruneOne reports whether the command changed
-// anything.
+// checks again whether the retention has ended, because the candidate may have changed after the
+// query. pruneOne reports whether the command changed anything.
 func (p *Pruner) pruneOne(ctx context.Context, q store.PruneQuery, item store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return tenant.Prune(s, q) }
 	if q.Kind == store.PruneCheckpoints {

@@ -140,8 +140,8 @@ func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, erro
 	}
 }
 
-// toolsOf returns the tools that workers of the org have registered, followed by the other built-in
-// tools.
+// toolsOf returns the tools that workers of the org have registered, followed by those tools of the
+// program that no worker has registered.
 func (s *server) toolsOf(ctx context.Context, org string) ([]perdure.ToolInfo, error) {
 	known, err := s.readWhole().Kinds(ctx, org)
 	if err != nil {
