@@ -15,7 +15,7 @@ import (
 )
 
 // keeper is a worker that has a claim of a LOCAL execution. It stores the contents of the
-// execution, and sends the server references to them.
+// execution, and sends the server only references to these contents.
 type keeper struct {
 	*holder
 	*shelf
@@ -105,7 +105,7 @@ func (k *keeper) ref(content []byte) perdure.Payload {
 }
 
 // entry stores the content of an entry in the worker's shelf, and returns the entry with a
-// reference.
+// reference in place of the content.
 func (k *keeper) entry(e perdure.NewEntry) perdure.NewEntry {
 	e.Blob = k.ref(e.Content).Blob
 	e.Content = nil
@@ -199,8 +199,8 @@ func (b *bench) atRest(when string) {
 
 var listAll store.ExecutionFilter
 
-// withheldBlobs returns references to the contents that the server does not store. They must be
-// copied to the server before the execution can become REMOTE.
+// withheldBlobs returns references to the contents that the server does not store. The worker must
+// copy these contents to the server before the execution can become REMOTE.
 func withheldBlobs(k *keeper) []store.Blob {
 	k.Helper()
 	var blobs []store.Blob

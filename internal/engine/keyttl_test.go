@@ -72,9 +72,9 @@ func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	}
 }
 
-// TestKeyOutlivesItsTimeUntilACheckpoint checks that an agent that is entered again after 48 hours
-// gets the result of the task with the same key. The TTL of the key is over by then, but no
-// checkpoint was made.
+// TestKeyOutlivesItsTimeUntilACheckpoint checks an agent that is entered again 48 hours after the
+// end of a task and schedules the task again with the same key. It gets the recorded result: the
+// TTL of the key is over by then, but no checkpoint was made since.
 func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// together is a store that holds back the commands with the name `name` until all the expected ones
+// together is a store that delays the commands with the name `name` until all the expected commands
 // have arrived.
 type together struct {
 	store.Store
@@ -125,7 +125,8 @@ func TestSchemasReadNoFiles(t *testing.T) {
 			}
 		}
 	}
-	// A worker registered this schema with an older server, which did not check it.
+	// Such a schema can be in the store: older servers did not check the schemas that workers
+	// registered.
 	err := new(kinds.Schemas).Check("input", perdure.KindSpec{InputSchema: json.RawMessage(`{"$ref":"file://` + file + `"}`)}, json.RawMessage(`1`))
 	b.wantCode(err, perdure.Internal)
 }

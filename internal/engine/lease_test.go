@@ -77,7 +77,8 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// ReturnEmbedded ends only the leases of workers inside the server process (embedded).
+	// The execution `other` is claimed as by a remote worker. ReturnEmbedded does not end such
+	// leases: it ends only those of workers inside the server process.
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 
@@ -184,7 +185,8 @@ func (l *looks) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 }
 
 // TestLeasesAreLookedAtWhenTheFirstIsOver checks that sweeps read the leases at most 20 times in
-// four lease durations while they are renewed. A lease that has expired is found within two sweeps.
+// four lease durations while workers renew the leases. A lease that has expired is found within two
+// sweeps.
 func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -80,8 +80,8 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 }
 
 // TestFreedPlaceIsToldOf checks that each kind of end of an attempt sends a hint, so that the next
-// task with the same concurrency key starts at once. Tick is an hour, so a poll cannot find the
-// task without a hint.
+// task with the same concurrency key starts at once. Config.Tick, the interval at which polls read
+// the store without a hint, is one hour. So only a hint lets the poll find the task.
 func TestFreedPlaceIsToldOf(t *testing.T) {
 	for name, end := range map[string]func(h *holder, c perdure.TaskClaim){
 		"completed":         func(h *holder, c perdure.TaskClaim) { h.finish(done(c, "1")) },

@@ -12,7 +12,7 @@ import (
 )
 
 // reconnectTimeout is the default of Config.ReconnectTimeout. A live worker reconnects within that
-// time, to this server or another, and then first renews its leases.
+// time, to this server or another, and then sends a heartbeat, which renews its leases.
 const reconnectTimeout = 500 * time.Millisecond
 
 // WorkerGone reports that the last connection of a worker to this server was lost. After

@@ -44,8 +44,8 @@ type Observer interface {
 	LeaseLost(work Work, queue string)
 	// TakenOver reports that a worker claimed an execution whose last worker was lost.
 	TakenOver(queue string)
-	// Ended reports that an execution has reached a terminal status. The parameter kind is the kind
-	// of its agent.
+	// Ended reports that an execution has reached a terminal status. The parameter `kind` is the
+	// kind of its agent.
 	Ended(kind string, status perdure.Status)
 	// Refused reports that a command was refused with an error code. The parameter `command` is the
 	// command's name.

@@ -90,9 +90,9 @@ func TestResultsFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestOutputsOfOlderBuildsCountForADay checks that an output may fit the newest output schema of
-// its kind, or one that another build of a worker has registered within the last 24 hours. If such
-// a build registered no schema, every output is accepted.
+// TestOutputsOfOlderBuildsCountForADay checks that an output is accepted if it fits the newest
+// output schema of its kind, or one that another build of a worker has registered within the last
+// 24 hours. If such a build registered no schema, every output is accepted.
 func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	for name, c := range map[string]struct {
 		older, newer string
@@ -136,7 +136,8 @@ func TestANewSchemaCountsAtOnce(t *testing.T) {
 	b.must(b.started().complete(`"text"`, false))
 }
 
-// TestKnownOutputsAreBounded checks that a kind keeps a bounded number of output schemas.
+// TestKnownOutputsAreBounded checks that the store keeps only the 20 output schemas of a kind that
+// were registered last.
 func TestKnownOutputsAreBounded(t *testing.T) {
 	b := newBench(t)
 	for i := range 50 {

@@ -82,8 +82,8 @@ func TestPromotedIsWhole(t *testing.T) {
 }
 
 // TestPromotionGoesOnWhereItStopped checks that contents that Promote has copied are not visible
-// before its final commit. When Promote is repeated, it does not request them from the worker
-// again.
+// before the final commit of Promote. A second call of Promote does not request these contents from
+// the worker again.
 func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()

@@ -140,8 +140,8 @@ func TestLimitsOfAKeyAreChanged(t *testing.T) {
 }
 
 // TestChangesAreInTheAuditLog checks that each change of API keys, definitions and retention writes
-// an audit record that names who made it. Refused or repeated requests write none. The log does not
-// contain the key's secret.
+// an audit record that names who made the change. Refused or repeated requests write none. The log
+// does not contain the key's secret.
 func TestChangesAreInTheAuditLog(t *testing.T) {
 	b := newBench(t)
 	key := uuid.New()

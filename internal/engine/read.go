@@ -62,8 +62,8 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 	return records, head, nil
 }
 
-// join adds to the records of a LOCAL execution the contents that are still in memory. It reports
-// whether memory had all of these contents.
+// join adds to the records of a LOCAL execution those of their contents that are still in memory.
+// It reports whether memory had all of the records' contents.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true
 	for i := range records {

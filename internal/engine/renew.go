@@ -12,9 +12,9 @@ import (
 )
 
 // heartbeat renews all leases of a worker. Each renewal is a separate command, so that one refused
-// or failed renewal does not affect the others; the committer puts them into one transaction. The
-// reply to a renewal that failed is Unknown. heartbeat returns an error only if all renewals
-// failed, or if some failed and ctx has ended.
+// or failed renewal does not affect the others. The committer runs these commands in one
+// transaction. The reply to a renewal that failed is Unknown. heartbeat returns an error only if
+// all renewals failed, or if some failed and ctx has ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	reply := perdure.HeartbeatReply{
 		Agents: make([]perdure.AgentHeartbeatReply, len(h.Agents)),
@@ -104,8 +104,8 @@ func keepAll(states []perdure.ParkedState) {
 	}
 }
 
-// noteRefusal is called with the error of a renewal. If the store was unavailable, the sweep loop
-// waits until workers had time to renew their leases, before it ends expired leases.
+// noteRefusal notes the error of a renewal. If the error says that the store was unavailable, the
+// sweep loop ends no expired lease until workers had time to renew their leases.
 func (e *Engine) noteRefusal(err error) {
 	if perdure.IsCode(err, perdure.Unavailable) {
 		e.refusedRenewal.Store(true)
@@ -141,7 +141,7 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskHea
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the parked goroutines of a worker. One query finds the executions
-// that have changed since the worker's last commit to them, and only these are read.
+// that have changed since the worker's last commit to them, and parkedStates reads only these.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.ParkedExecution, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))

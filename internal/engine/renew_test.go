@@ -144,7 +144,7 @@ func (*unreadable) Together(context.Context, func(store.ClaimReader) error) erro
 }
 
 // TestParkedGoroutinesAreAskedAboutTogether checks that a heartbeat checks all parked goroutines
-// with one query, and reads only the executions that have changed or are unknown.
+// with one query, and reads only the executions that have changed or that the store does not have.
 func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 	b := newBench(t)
 	var h perdure.Heartbeat

@@ -92,8 +92,8 @@ func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSigna
 }
 
 // clientRequest returns the fields that the commands of starts and signals have in common. If the
-// parameter `t` is set, the response gets the id that its conversation has reserved. Otherwise its
-// id is new.
+// parameter `t` is set, the response gets the id that its conversation has reserved. Otherwise the
+// response gets a new id.
 func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
 	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {

@@ -83,8 +83,8 @@ func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	}
 }
 
-// TestSignalsOfTheBuiltInAgent checks a signal with a name that the built-in agent does not know,
-// such as a typo. The signal is stored, and the reply says that it is unexpected.
+// TestSignalsOfTheBuiltInAgent checks a signal whose name is none of the built-in agent's signals,
+// for example because of a typo. The signal is stored, and the reply says that it is unexpected.
 func TestSignalsOfTheBuiltInAgent(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}})
@@ -112,8 +112,8 @@ func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestSchemasOfOlderBuildsCountForADay checks that a value may fit the newest schema of its signal,
-// or one that another build of a worker has registered within the last 24 hours.
+// TestSchemasOfOlderBuildsCountForADay checks that a value is accepted if it fits the newest schema
+// of its signal, or one that another build of a worker has registered within the last 24 hours.
 func TestSchemasOfOlderBuildsCountForADay(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

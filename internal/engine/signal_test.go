@@ -64,7 +64,8 @@ func TestSignalSurvivesACrash(t *testing.T) {
 	wantIDs(t, "the signals given again", h.claim.Again, "s2", "s1")
 	wantIDs(t, "the signals", h.claim.Signals, "s3")
 
-	// The signals are already taken, so this commit changes nothing. The checkpoint consumes them.
+	// The signals are already taken, so the first commit below changes nothing. The checkpoint of
+	// the second commit consumes them.
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s2", "s1"} })
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 	h = takeover(h)
@@ -93,7 +94,7 @@ func TestCompleteWaitsForPendingSignals(t *testing.T) {
 		t.Errorf("the output %s was stored", x.Output)
 	}
 	// A commit that takes the signal ends the execution. A pending signal with another name does
-	// not prevent that.
+	// not prevent the end.
 	if reply = h.commit(func(c *perdure.Commit) { completing("m")(c); c.Take = []string{"s1"} }); reply.Ended != perdure.StatusCompleted {
 		t.Fatalf("it did not end: %+v", reply)
 	}

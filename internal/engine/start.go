@@ -39,8 +39,8 @@ type StartRequest struct {
 	PersistenceMode perdure.PersistenceMode
 	Traceparent     string
 	// Messages, From and Turns are for the react agent. Messages replaces UserPrompt and Parts.
-	// From is an entry of another execution: the conversation continues after it. Turns contains
-	// the settings of the model calls.
+	// From is an entry of another execution: the conversation of the new execution continues after
+	// that entry. Turns contains the settings of the model calls.
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
 	Turns    perdure.Turns
@@ -51,7 +51,7 @@ type StartRequest struct {
 	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours. RequestHash is the hash of the
 	// whole request: another request with the same key is refused. A repeat of the request returns
-	// the execution that the first one created.
+	// the execution that the first request created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation in which the start begins the next response.
@@ -273,8 +273,8 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	return definitions.CheckAgentConfig(in.Config)
 }
 
-// checkTools checks that no two tools have the same name. A model gets the server's tools and the
-// client's tools together.
+// checkTools checks that no two tools have the same name, because a model gets in.Tools and
+// in.ClientTools in one list.
 func checkTools(in perdure.ReactInput) error {
 	names := slices.Clone(in.Tools)
 	for _, t := range in.ClientTools {

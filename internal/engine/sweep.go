@@ -36,7 +36,8 @@ type round struct {
 }
 
 // round handles everything that is due. It returns two times: `next`, when the next item is due,
-// and `lease`, when the first remaining lease ends. A time is zero if it is unknown.
+// and `lease`, when the first remaining lease ends. A time is zero if there is no such item or
+// lease; `lease` is also zero if r.leases is false.
 func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, err error) {
 	due, err := e.Store.Due(ctx, store.DueQuery{Since: r.since, Leases: r.leases})
 	if err != nil {
@@ -67,8 +68,9 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns the time at which the next item other than a lease becomes due; zero if there is
-// no such item. An item that is already due could not be handled in this round. nextOf ignores such
-// an item, unless it is a timer or ready work (Due.Ready): the next regular round handles it.
+// no such item. nextOf ignores most items that are already due: this round could not handle them,
+// and the next regular round tries again. Only a timer or ready work (Due.Ready) counts even if it
+// is already due.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

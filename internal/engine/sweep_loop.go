@@ -12,13 +12,13 @@ import (
 
 const (
 	// stall is the maximum normal delay of a round of sweeps. After a longer delay, the server or
-	// its machine may have been stopped, so that workers could not renew their leases. The loop
-	// then ends no leases for the duration of a lease.
+	// its machine may have been stopped, so that workers could not renew their leases. Therefore
+	// the loop ends no leases for the duration of a lease after such a delay.
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
-	// outage is the delay of a round of sweeps after which the server treats the delay as an
-	// outage, in which people could not answer questions.
+	// outage is the delay of a round of sweeps from which on the server assumes an outage: people
+	// could not answer questions during the delay.
 	outage = time.Minute
 )
 
@@ -47,8 +47,8 @@ func (e *Engine) Run(ctx context.Context) error {
 			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
 		// A transaction's clock may be slightly behind the clock of the loop. So an item can become
-		// due in a time that the previous round has already checked, and this time is checked
-		// again.
+		// due in a time that the previous round has already checked, and this round checks that
+		// time again.
 		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet), asked: expiring(back, now)}
 		next, lease, err := e.round(ctx, r)
 		if err != nil && ctx.Err() == nil {

@@ -25,7 +25,7 @@ func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 
 // TestSilentAttemptTimesOut checks when the server ends an attempt whose code shows no sign of
 // life: after the heartbeat timeout of the task and a grace period. Heartbeats that the worker
-// sends without a sign of life of the code do not prevent that.
+// sends without a sign of life of the code do not prevent the end of the attempt.
 func TestSilentAttemptTimesOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

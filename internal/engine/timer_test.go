@@ -28,8 +28,9 @@ func TestTimerByDuration(t *testing.T) {
 	if due := dueOf(t, x); !due.Equal(asked.Add(time.Hour).Time) || x.Wait.Any[1].After != 0 || x.Wait.Any[1].Name != "" {
 		t.Fatalf("it is due at %s, asked for at %s; the wait is %+v", due, asked, x.Wait)
 	}
-	// Half an hour later, a signal wakes the execution, and its function is entered again. The
-	// timer with the same name keeps its due time. A timer with another name begins now.
+	// Half an hour later, a signal wakes the execution, and its function is entered again. A wait
+	// for a timer with another name begins a new timer. A wait for a timer with the first name
+	// keeps the due time of the first wait.
 	b.clock.advance(30 * time.Minute)
 	b.signal(h.id, "s", "s1")
 	h = b.claim()

@@ -37,7 +37,7 @@ func startCommit(ctx context.Context, c store.Command) (context.Context, func(er
 }
 
 // ownTraceparent returns the traceparent of the span that this process has started for a request,
-// or "" without such a span.
+// or "" if it has started none.
 func ownTraceparent(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); !span.IsValid() || span.IsRemote() {
 		return ""

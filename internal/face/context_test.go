@@ -159,8 +159,8 @@ func (c contextBody) texts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// converse appends n questions of the user, each with its answer. The pairs are numbered, beginning
-// with `from`.
+// converse appends n messages of the user, each followed by an answer of the assistant. The pairs
+// are numbered, beginning with `from`.
 func converse(r *run, from, n int) (entries []perdure.Entry) {
 	for i := range n {
 		entries = append(entries, r.Say(facetest.UserText(fmt.Sprint("q", from+i))), r.Say(facetest.AssistantText(fmt.Sprint("a", from+i))))

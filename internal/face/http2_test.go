@@ -153,7 +153,7 @@ func (r resetLog) Handle(_ context.Context, record slog.Record) error {
 }
 
 // TestHTTP2StreamThatIsNotRead checks that the server resets a stream if the client does not read
-// it. Another stream and a page of events on the same connection are delivered completely.
+// it. The client receives another stream and a page of events on the same connection completely.
 func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	cut := make(resetLog, 1)

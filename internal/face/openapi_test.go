@@ -78,7 +78,7 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 }
 
 // TestOpenAPIDescribesLimits checks that the OpenAPI document describes, for every operation on an
-// org, the status 429 and the header with the time to wait.
+// org, the status 429 and the header Retry-After.
 func TestOpenAPIDescribesLimits(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {

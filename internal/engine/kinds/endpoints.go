@@ -44,9 +44,9 @@ func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 }
 
 // CheckEndpoints refuses a model if no worker of the queue allows its endpoint together with the
-// environment variable of its API key. Workers apply the same rule ([llm.Endpoints.Resolve]). If no
-// endpoints of the model's provider are known on the queue, CheckEndpoints accepts the model, and
-// the worker checks it.
+// environment variable of its API key. Workers apply the same rule ([llm.Endpoints.Resolve]). If
+// `known` has no endpoint of the model's provider on the queue, CheckEndpoints accepts the model,
+// and the worker checks it.
 func CheckEndpoints(models []perdure.ModelConfig, known []perdure.ModelEndpoint, queue string) error {
 	if queue != AnyQueue {
 		known = slices.DeleteFunc(slices.Clone(known), func(e perdure.ModelEndpoint) bool { return e.Queue != queue })

@@ -32,7 +32,8 @@ type Kinds struct {
 // Config configures a [Kinds]. All fields are required.
 type Config struct {
 	Store store.Store
-	// Refs reads the same rows as Store. In place of contents that are stored in blobs, it returns references.
+	// Refs reads the same rows as Store. In place of contents that are stored in blobs, Refs
+	// returns references.
 	Refs    store.ClaimReader
 	Uploads *uploads.Uploads
 	// One runs a command on the store, and returns the command's result (rules.Decision.Value).

@@ -61,8 +61,9 @@ func (l *Contents) log(execution uuid.UUID) *liveLog {
 	return log
 }
 
-// Writing records that a write is in progress that may produce content for live readers; Settled
-// waits for it. After the write, the caller must call the function `over` with that content.
+// Writing records the start of a write that may produce content for live readers. Settled waits for
+// the end of the write. After the write, the caller must call the function `over` with that
+// content.
 func (l *Contents) Writing(execution uuid.UUID) (over func([]rules.LiveContent)) {
 	done := make(chan struct{})
 	l.mu.Lock()

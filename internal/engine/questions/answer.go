@@ -21,8 +21,8 @@ type AnswerRequest struct {
 	// Value is the JSON value of the answer. It is set only for VerdictAnswer.
 	Value  json.RawMessage
 	Reason string
-	// Details, if set, replace the details of the question: the voter approves the changed ones.
-	// Only VerdictApprove permits them.
+	// Details, if set, replace the details of the question: the voter approves these details
+	// instead. An answer may set Details only with VerdictApprove.
 	Details json.RawMessage
 	// Remember, if set, also creates a grant, which answers later questions of the execution
 	// automatically.

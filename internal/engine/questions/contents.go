@@ -20,9 +20,9 @@ import (
 const questionReadWithin = 5 * time.Second
 
 // Show completes questions of LOCAL executions with their contents, which it reads from the
-// workers. If a question's worker does not send the contents in time, or if the contents exceed
-// store.PageBytes in total, the question gets a perdure.ContentMark instead. Questions of REMOTE
-// executions do not change. Errors: those of the store; the cause of the context's end.
+// workers. If a question's worker does not send the contents in time, or if with these contents all
+// contents would exceed store.PageBytes, the question gets a perdure.ContentMark instead. Questions
+// of REMOTE executions do not change. Errors: those of the store; the cause of the context's end.
 func (s *Questions) Show(ctx context.Context, org string, questions ...*perdure.Question) error {
 	within, cancel := context.WithTimeout(ctx, questionReadWithin)
 	defer cancel()
@@ -93,8 +93,8 @@ func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *p
 	markWithheld(q)
 }
 
-// markWithheld replaces the references to contents of a question, which are only for the server, by
-// a perdure.ContentMark for clients.
+// markWithheld replaces the references to contents of a question by a perdure.ContentMark. Clients
+// get the mark; the references are only for the server.
 func markWithheld(q *perdure.Question) {
 	if q.Withheld != nil {
 		q.ContentMark, q.Withheld = q.Withheld.Mark(), nil

@@ -40,7 +40,8 @@ func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question,
 }
 
 // editJudged lets the execution's policies judge changed arguments. The result `refused` says why
-// the approval of the question would not permit these arguments; it is nil if it would.
+// the approval of the question would not permit these arguments; it is nil if the approval would
+// permit them.
 func (s *Questions) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
 	policies, err := x.Approvals()
 	if err != nil {

@@ -95,8 +95,8 @@ var ErrLinkEnded = rules.ErrLinkEnded
 // Linked is the question that a link leads to, with the key that answers it.
 type Linked struct {
 	store.Link
-	// Question is the question of the link. If the key may answer it now, its contents are
-	// included, as after Show.
+	// Question is the question of the link. If the key may answer the question now, Question
+	// includes the contents of LOCAL executions, as after Show.
 	Question *perdure.Question
 	// Open reports whether the key may answer now. It is false if the question is decided, or if
 	// the key has voted or may not answer the question.

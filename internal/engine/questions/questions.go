@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Questions implements the commands on questions, and their reads. [New] creates one.
+// Questions implements the commands on questions, and the reads of questions. [New] creates one.
 type Questions struct {
 	store        store.Store
 	refs         store.ClaimReader
@@ -25,7 +25,8 @@ type Questions struct {
 // Config configures a [Questions]. All fields are required.
 type Config struct {
 	Store store.Store
-	// Refs reads the same rows as Store. In place of contents that are stored in blobs, it returns references.
+	// Refs reads the same rows as Store. In place of contents that are stored in blobs, Refs
+	// returns references.
 	Refs  store.ClaimReader
 	Homes *homes.Homes
 	Kinds *kinds.Kinds

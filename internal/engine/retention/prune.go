@@ -137,8 +137,8 @@ func (p *Pruner) checkPrune(ctx context.Context, org string, r PruneRequest) err
 	return perdure.FieldErrorf("olderThan", "is missing, and the org has no retention policy: say how old what is deleted must be, or set a policy first (PUT .../retention)")
 }
 
-// pruneKind prunes the first page of the query's result. In a dry run it counts all pages. It
-// reports whether there are more pages.
+// pruneKind prunes the candidates on the first page of the query's result, and reports whether
+// there are more pages. In a dry run it prunes nothing, and counts the candidates on all pages.
 func (p *Pruner) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, count *PruneCount) (more bool, err error) {
 	for {
 		page, err := p.Store.Prunable(ctx, q)
@@ -163,8 +163,8 @@ func (p *Pruner) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 }
 
 // pruneOne marks one candidate for deletion, or deletes its old checkpoints. The command itself
-// checks again whether the retention has ended. pruneOne reports whether the command changed
-// anything.
+// checks again whether the retention has ended, because the candidate may have changed after the
+// query. pruneOne reports whether the command changed anything.
 func (p *Pruner) pruneOne(ctx context.Context, q store.PruneQuery, item store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return tenant.Prune(s, q) }
 	if q.Kind == store.PruneCheckpoints {

@@ -48,8 +48,8 @@ func (p *Pruner) sweepKind(ctx context.Context, q store.PruneQuery) (int64, erro
 	}
 }
 
-// Keep sweeps at intervals of Config.Every until ctx ends. It needs a goroutine of its own, because
-// the loop that fires timers must not wait for a sweep.
+// Keep sweeps at intervals of Config.Every until ctx ends. Keep runs in a goroutine of its own,
+// because the loop that fires timers must not wait for a sweep.
 func (p *Pruner) Keep(ctx context.Context) {
 	timer := time.NewTicker(p.Every)
 	defer timer.Stop()

@@ -10,9 +10,9 @@ import (
 )
 
 // TestRequestsOfAKeyAreBounded checks that an API key can send the requests of one second at once,
-// even after an hour without requests. The next request is refused, with a RetryAfter until one
-// more request is possible. A clock that moves back allows no further requests. Other keys are not
-// affected.
+// even after an hour without requests. The next request is refused, and RetryAfter in the error is
+// the time until one more request is possible. A clock that moves back allows no further requests.
+// Other keys are not affected.
 func TestRequestsOfAKeyAreBounded(t *testing.T) {
 	var (
 		c   requestRates

@@ -45,8 +45,8 @@ func (t *Tenants) SealingSecret(ctx context.Context) ([]byte, error) {
 	return value, nil
 }
 
-// makeSecret stores a new secret, and returns the stored one. If several servers call it at the
-// same time, the store keeps the first secret.
+// makeSecret stores a new secret, unless another server has stored one in the meantime. It returns
+// the secret that the store has.
 func (t *Tenants) makeSecret(ctx context.Context) ([]byte, error) {
 	value := make([]byte, secretBytes)
 	rand.Read(value) // never fails

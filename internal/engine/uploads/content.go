@@ -99,9 +99,10 @@ func ContentsOf(c perdure.Commit) []Content {
 }
 
 // CheckAll checks the contents of a request. It reads uploaded contents, one at a time, and checks
-// them like inline contents. It returns the error of an inline content itself. The result contains
-// the outcome of the check of each uploaded content, because package rules needs these errors only
-// if the request is not a repeat. Contents whose upload is incomplete are not in the result.
+// them like inline contents. If an inline content is invalid, CheckAll returns the error. The
+// result contains the outcome of the check of each uploaded content, because package rules needs
+// these errors only if the request is not a repeat. Contents whose upload is incomplete are not in
+// the result.
 func (u *Uploads) CheckAll(ctx context.Context, org string, execution uuid.UUID, all []Content) (rules.CheckedRefs, error) {
 	refs := rules.CheckedRefs{}
 	for _, c := range all {

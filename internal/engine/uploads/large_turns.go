@@ -16,7 +16,7 @@ type largeTurns struct {
 	of  map[string]*orgTurn
 }
 
-// turn is a lock: a goroutine takes it by sending to the channel.
+// turn is a lock: a goroutine takes the lock by sending to the channel.
 type turn chan struct{}
 
 type orgTurn struct {

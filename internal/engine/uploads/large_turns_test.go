@@ -7,8 +7,8 @@ import (
 )
 
 // TestLargeContentsOfAnOrgKeepNoOtherWaiting checks that a large content waits while another large
-// content of its org is checked, but not while one of another org is. The wait ends when its
-// context ends. At the end, largeTurns remembers no org.
+// content of its org is checked, but not while a large content of another org is checked. The wait
+// ends when its context ends. At the end, largeTurns remembers no org.
 func TestLargeContentsOfAnOrgKeepNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLargeTurns()

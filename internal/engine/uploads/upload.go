@@ -10,8 +10,8 @@ import (
 )
 
 // uploadPiece is the number of bytes of a content in one transaction. Larger pieces make an upload
-// faster, because each piece waits until the previous one is on disk. But each upload has one piece
-// in memory.
+// faster, because each piece waits until the previous one is on disk. But they need more memory,
+// because each upload has one piece in memory.
 const uploadPiece = 4 * perdure.BlobChunk
 
 // upload is a content that is being stored. Its method Read returns the bytes and also stores them,

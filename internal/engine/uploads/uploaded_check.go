@@ -24,8 +24,8 @@ type Rule struct {
 	// Whole, if set, checks the complete content in memory.
 	Whole func(json.RawMessage) error
 	// workersJSON reports whether the content must only satisfy the rules in the variable
-	// workersJSON. Then a content in the uploadCache, which was checked by these rules during its
-	// upload, is not read again.
+	// workersJSON. If so, Check does not read a content in the uploadCache again, because the
+	// content was checked by these rules during its upload.
 	workersJSON bool
 }
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestACachedRangeOfAPrunedLogIsGivenUp checks reads of a log that was pruned. A read with an older
-// ETag is no longer answered with 304, and a read from an offset in the pruned part gets 410.
+// TestACachedRangeOfAPrunedLogIsGivenUp checks reads of a log that was pruned. A read with an ETag
+// from before the prune no longer gets 304, and a read from an offset in the pruned part gets 410.
 func TestACachedRangeOfAPrunedLogIsGivenUp(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

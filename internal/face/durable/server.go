@@ -51,7 +51,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream responds to a request. The context `live` ends when the server stops or the key is no
-// longer valid. Its end stops only reads that wait for new content. Other requests are completed.
+// longer valid. The end of `live` stops only reads that wait for new content; stream completes all
+// other requests.
 func (s *server) stream(live context.Context, w http.ResponseWriter, r *http.Request, org string) error {
 	path := strings.TrimPrefix(r.URL.Path, front.StreamsPath)
 	reading := durablestream.Reading{

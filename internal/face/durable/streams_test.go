@@ -101,8 +101,8 @@ func (h *testServer) restored() *testServer {
 }
 
 // TestOffsetOfALogFromBeforeARestore checks requests with values from before a restore. An offset
-// with a Stream-Cursor from before the restore, and an offset past the end of the log, get 410. An
-// old ETag is not answered with 304.
+// with a Stream-Cursor from before the restore, and an offset past the end of the log, get 410. A
+// request with an ETag from before the restore does not get 304.
 func TestOffsetOfALogFromBeforeARestore(t *testing.T) {
 	h := open(t)
 	r := play(h)

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Socket is a client of the WebSocket that sends an execution's log. It stores the events by seq,
-// and the text that it received for each block.
+// Socket is a client of the WebSocket over which the server sends an execution's log. It stores the
+// events by seq, and the text that it received for each block.
 type Socket struct {
 	T    *testing.T
 	Ctx  context.Context

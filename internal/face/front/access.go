@@ -30,7 +30,7 @@ type Caller struct {
 	Operator bool
 }
 
-// actor returns the caller in the form in which the audit log records it. The parameter request
+// actor returns the caller in the form in which the audit log records it. The parameter `request`
 // is the id of the request r.
 func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	a := perdure.Actor{Name: c.Name, RequestID: request, RemoteAddress: remoteAddress(r)}
@@ -66,8 +66,8 @@ func (f *Front) PeerAddress(r *http.Request) string {
 }
 
 // BaseURL returns the URL at which people reach the server: PublicURL if it is set, and otherwise
-// the address to which the request was sent. For a request over the unix socket it is the address
-// at which the server listens for HTTP, or nil if the server does not listen for HTTP.
+// the address to which the request was sent. For a request over the unix socket, BaseURL returns
+// the address at which the server listens for HTTP, or nil if the server does not listen for HTTP.
 func (f *Front) BaseURL(r *http.Request) *url.URL {
 	at, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	switch {
@@ -99,8 +99,8 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-// proofOf returns the key or session that a request contains, and reports whether there is one.
-// If the header Authorization is present, the session's cookie is ignored.
+// proofOf returns the key or session that a request contains, and reports whether the request
+// contains either. If the header Authorization is present, the session's cookie is ignored.
 func (f *Front) proofOf(r *http.Request) (proof, bool) {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, rest, _ := strings.Cut(auth, " ")

@@ -64,8 +64,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.recovered(answer, r)
 	answer.Header().Set("X-Content-Type-Options", "nosniff")
 	answer.Header().Set("Referrer-Policy", "no-referrer")
-	// The handler gets a copy of the request, because net/http looks at the original Body to know
-	// whether a client still waits for "100 Continue".
+	// The handler gets a copy of the request with another Body, because net/http looks at the Body
+	// of the original request to know whether a client still waits for "100 Continue".
 	body := &requestBody{ReadCloser: r.Body, c: answer.c, within: f.BodyTimeout}
 	r = r.WithContext(r.Context())
 	r.Body = body
@@ -154,8 +154,8 @@ func (f *Front) identified(w http.ResponseWriter, r *http.Request, pattern strin
 
 // misdirected returns a problem if the request was sent to the wrong host or by a page of another
 // site, and nil otherwise. If Config.Hosts is set, the Host header must be in it, and pages of
-// other origins are refused. Requests that sign in or out are always refused to pages of other
-// origins.
+// other origins are refused. A request that signs in or out is refused if a page of another origin
+// sends it, even if Config.Hosts is empty.
 func (f *Front) misdirected(r *http.Request) *problem.Problem {
 	if !f.ownHost(r) {
 		return problem.New(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
@@ -201,7 +201,8 @@ func unmatched(h http.Handler, w http.ResponseWriter, r *http.Request) *problem.
 	return problem.New(perdure.NotFound, fmt.Sprintf("there is nothing at %s; /docs lists what there is", shownPath(r)))
 }
 
-// probe is a response writer that stores only the headers of the mux's response.
+// probe is a response writer that stores the headers of a response, and discards its status and
+// body.
 type probe struct{ header http.Header }
 
 func (p *probe) Header() http.Header         { return p.header }

@@ -120,8 +120,9 @@ type Route struct {
 	Compress bool
 }
 
-// Handle registers the handler of a route. It is the only way to register one, so every route is
-// guarded. It panics if the pattern is invalid or conflicts with another.
+// Handle registers the handler of a route. A route can be registered in no other way, so the front
+// guards every route. Handle panics if the pattern is invalid or conflicts with the pattern of
+// another route.
 func (f *Front) Handle(route Route, h http.HandlerFunc) {
 	f.routes[route.Pattern] = route
 	if isPublic(route.Pattern) {

@@ -91,8 +91,8 @@ func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	return z
 }
 
-// WriteHeader delays the status until it is known, from the size of the body, whether the response
-// is compressed.
+// WriteHeader records the status. If the response may be compressed, Write or Close sends the
+// status later: the size of the body decides whether the response is compressed.
 func (z *gzipResponseWriter) WriteHeader(status int) {
 	if z.status != 0 {
 		return

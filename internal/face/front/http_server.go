@@ -20,7 +20,8 @@ func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: errors,
 		Protocols: &protocols,
-		// The server pings a silent connection, and closes it if no answer comes.
+		// The server pings a silent connection, and closes it if the client does not answer the
+		// ping.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: h2Streams, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }

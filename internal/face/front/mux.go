@@ -22,7 +22,7 @@ type Mux struct {
 const actionsPath = "/agent-executions/actions/"
 
 // HandleFunc registers the handler of a pattern. It panics if the pattern is invalid or conflicts
-// with another.
+// with another pattern.
 func (m *Mux) HandleFunc(pattern string, h http.HandlerFunc) {
 	if strings.Contains(pattern, " "+OrgPath+actionsPath) {
 		m.actions.HandleFunc(pattern, h)

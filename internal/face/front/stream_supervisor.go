@@ -109,8 +109,8 @@ func (w *streamSupervisor) run(leave, over chan struct{}) {
 	}
 }
 
-// stopping ends all open streams, also those that are opened while it runs. It returns when no
-// stream is open.
+// stopping ends all open streams, also those that are opened while stopping runs. It returns when
+// no stream is open.
 func (w *streamSupervisor) stopping(leave chan struct{}) {
 	w.mu.Lock()
 	w.stopped = true

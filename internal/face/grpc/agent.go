@@ -81,8 +81,8 @@ func fitCommit(fit *pbconv.Fitter, lease perdure.Lease, answer perdure.CommitRep
 	return nil
 }
 
-// answerFitter returns the Fitter for responses to `c`. It stores contents that are too large for a
-// gRPC message in blobs.
+// answerFitter returns the Fitter for responses to `c`. The Fitter stores contents that are too
+// large for a gRPC message in blobs.
 func answerFitter(ctx context.Context, c caller) *pbconv.Fitter {
 	return &pbconv.Fitter{Answer: true, Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return c.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))

@@ -128,7 +128,8 @@ func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum p
 }
 
 // receive passes each message of the worker to the open request with the message's id. It must
-// never wait for a reader. It returns io.EOF when the worker has ended the stream.
+// never wait for the reader of one request, because the other readers would then wait as well. It
+// returns io.EOF when the worker has ended the stream.
 func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, error)) error {
 	for {
 		m, err := recv()
@@ -159,8 +160,8 @@ func (c *workerContents) end() {
 	c.open = nil
 }
 
-// forget removes a request, and reports whether it was open: the worker had not yet sent the whole
-// content.
+// forget removes a request, and reports whether it was open. A request is open until the worker has
+// sent the whole content.
 func (c *workerContents) forget(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,7 +235,8 @@ func (r *contentReader) take(m *perdurev1.ServeContentsRequest) error {
 func (r *contentReader) Close() error {
 	r.left, r.err = nil, io.ErrClosedPipe
 	if r.from.forget(r.request.id) {
-		// If the stream is broken, the worker needs no message.
+		// The error is ignored: it means that the stream is broken, so the worker does not send any
+		// more.
 		_ = r.from.tell(&perdurev1.ServeContentsResponse{RequestId: r.request.id, Cancel: true})
 	}
 	return nil

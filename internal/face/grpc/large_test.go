@@ -36,7 +36,7 @@ func TestTenThousandEntriesArrive(t *testing.T) {
 	}
 	entries[5000].Content = jsonOf(5 << 20)
 	entries[6000].Content = jsonOf(perdure.InlineLimit + 1)
-	// The entry has only a reference; the server must read its content from the blob.
+	// The entry has only a reference; the server must read the entry's content from the blob.
 	ref := w.fake.keep(jsonOf(300_000))
 	entries[7000].Content, entries[7000].Blob = nil, &ref
 	w.fake.entries = each(entries)

@@ -15,7 +15,7 @@ import (
 
 func asError(err error, target **perdure.Error) bool { return errors.As(err, target) }
 
-// schedule sends a task as a worker in another language does.
+// schedule schedules a task with the gRPC call that workers in other languages than Go use.
 func schedule(ctx context.Context, agents perdurev1.AgentDispatchClient, header *perdurev1.ScheduleAgentTaskHeader, input []byte) (*perdurev1.ScheduleAgentTaskResponse, error) {
 	stream, err := agents.ScheduleAgentTask(ctx)
 	if err != nil {

@@ -39,13 +39,14 @@ const (
 type Backend interface {
 	// Dispatch returns the calls that workers of the org may make. It should return contents over
 	// perdure.InlineLimit as references (Blob), with or without the bytes. Otherwise the server may
-	// have to store such a content again to send it.
+	// have to store such a content in a further blob before it can send it.
 	Dispatch(org string) perdure.Dispatch
 	// Signal stores a signal and returns the execution's status. If id is "", the signal gets a new
-	// id. Of a value that was uploaded before, only the id of the blob is set.
+	// id. If the value was uploaded before the call, value.Blob contains only the id of the blob.
 	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (signalID string, status perdure.Status, err error)
-	// LatestCheckpoint returns the newest checkpoint of an execution. If the execution has none yet,
-	// it returns nil or the error not_found. A state over perdure.InlineLimit has its Blob set.
+	// LatestCheckpoint returns the newest checkpoint of an execution. If the execution has no
+	// checkpoint yet, LatestCheckpoint returns nil or the error not_found. A state over
+	// perdure.InlineLimit has its Blob set.
 	LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error)
 }
 

@@ -99,8 +99,8 @@ func (w watchedListener) Accept() (net.Conn, error) {
 	return &watchedConn{Conn: conn, end: sync.OnceFunc(func() { w.lines.end(addr) })}, nil
 }
 
-// watchedConn calls its function end when it is closed. gRPC closes the connection after the worker
-// has disconnected.
+// watchedConn is a connection that calls the function `end` when it is closed. gRPC closes the
+// connection after the worker has disconnected.
 type watchedConn struct {
 	net.Conn
 	end func()

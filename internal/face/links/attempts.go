@@ -50,8 +50,8 @@ func (a *attempts) count(address string) {
 }
 
 // network returns the network whose attempts are counted together with those of the address. For
-// IPv6 it is the /64, because one host can use all its addresses. For IPv4 it is the address
-// itself.
+// IPv6 this network is the /64, because one host can use all addresses of a /64. For IPv4 it is the
+// address itself.
 func network(address string) netip.Prefix {
 	at, err := netip.ParseAddr(address)
 	if err != nil {

@@ -57,8 +57,8 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 }
 
 // follow finds the question to which the request's token leads. If it cannot return the question,
-// it sends an error page and returns nil. The token is then unknown, the link has ended or cannot
-// be read, or the limit of the link's key or of the client's address is exceeded.
+// it sends an error page and returns nil. It does so if the token is unknown, if the link has ended
+// or cannot be read, or if the limit of the link's key or of the client's address is exceeded.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	address := s.PeerAddress(r)
 	if wait := s.wrong.wait(address); wait > 0 {

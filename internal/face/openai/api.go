@@ -32,8 +32,8 @@ type Config struct {
 	// Read admits a caller that opens a stream or waits for the end of a response. The function
 	// `leave` is called at the end of the stream or wait. If Read is nil, every caller is admitted.
 	Read func(r *http.Request) (leave func(), refused *Error)
-	// Voter returns the caller of a request as a voter, who may answer questions. If it is nil,
-	// answers are refused.
+	// Voter returns the caller of a request as a voter, who may answer questions. If Voter is nil,
+	// answers to approval requests are refused.
 	Voter func(ctx context.Context) (questions.Voter, error)
 
 	// Admit decides whether a request may open a WebSocket; nil admits every request.

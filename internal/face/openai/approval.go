@@ -72,7 +72,7 @@ func (i givenItem) verdict(at string) (verdict, error) {
 	return v, nil
 }
 
-// unknown returns the error for an answer whose id is not an approval request of the response.
+// unknown returns the error for an answer to an approval request that the response does not have.
 func (v verdict) unknown(response string) *Error {
 	of := "of the previous response"
 	if response != "" {

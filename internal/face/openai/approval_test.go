@@ -52,7 +52,7 @@ func (s *stage) askingAgent(rule perdure.ApprovalRule) {
 	}
 }
 
-// key creates a key. Policies that need a second person are refused if no key exists.
+// key creates an API key: without any key, the engine refuses policies that need a second person.
 func (s *stage) key() {
 	s.t.Helper()
 	if _, _, err := s.engine.CreateKey(s.t.Context(), "default", "k", perdure.KeyAdmin); err != nil {

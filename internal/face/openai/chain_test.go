@@ -282,9 +282,9 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	}
 }
 
-// TestOpenCallsAreAnsweredWhenTheUserSpeaks checks a user message that arrives through another API
-// while calls wait for results from the client. The model answers the message. The result of each
-// call is that the user has sent a message instead.
+// TestOpenCallsAreAnsweredWhenTheUserSpeaks checks a user message that arrives as a signal, not as
+// a create request, while calls wait for results from the client. The model answers the message.
+// The result of each call is that the user has sent a message instead.
 func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()

@@ -99,7 +99,7 @@ func (a *API) compactNow(ctx context.Context, org string, req *request, idem ide
 }
 
 // compactedOf returns the result of a compaction that has ended: the messages that were kept, and
-// the summary of the others.
+// the summary of the other messages.
 func (a *API) compactedOf(ctx context.Context, org string, f *found) (*compacted, error) {
 	if f.status != statusCompleted {
 		return nil, notCompacted(f.fold)
@@ -152,8 +152,8 @@ func (a *API) newestSummary(ctx context.Context, f *found) (string, perdure.Comp
 	return m.PlainText(), record, err
 }
 
-// notCompacted returns the error of a compaction that failed. It tells OpenAI's official clients
-// not to repeat the request, because the run has already tried the model several times.
+// notCompacted returns the error of a compaction that failed. The error tells OpenAI's official
+// clients not to repeat the request, because the run has already tried the model several times.
 func notCompacted(f *fold) *Error {
 	if f.failure == nil {
 		return noSummary(f)

@@ -130,8 +130,9 @@ func TestACompactedConversationGoesOn(t *testing.T) {
 	s.wantPrompt("user: [summary]Ada greeted me.\nuser: Well?")
 }
 
-// TestACompactionStandsForWhatPrecedesIt checks that the model gets a compaction in the input
-// instead of all items before it, except messages of the user and the system directly before it.
+// TestACompactionStandsForWhatPrecedesIt checks that a compaction in the input replaces all earlier
+// items for the model. Only messages of the user and the system directly before the compaction are
+// kept.
 func TestACompactionStandsForWhatPrecedesIt(t *testing.T) {
 	s := newStage(t, summarises("So far.", says("one")), summarises("So far.", says("two")), summarises("So far.", says("three")))
 	c := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted()

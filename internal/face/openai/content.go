@@ -130,7 +130,7 @@ var fileTypes = map[string]string{
 	"pdf": "application/pdf", "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html", "json": "application/json",
 }
 
-// dataOf parses a base64 data URL (RFC 2397). Parameters of its type are dropped.
+// dataOf parses a base64 data URL (RFC 2397). dataOf leaves out the parameters of the media type.
 func dataOf(url string) (mime, data string, ok bool) {
 	head, data, found := strings.Cut(url, ",")
 	head, isData := strings.CutPrefix(head, "data:")

@@ -40,7 +40,8 @@ func (a *API) handleConversations() {
 
 func noConversation(id string) *Error { return notFound("Conversation with id '%s' not found.", id) }
 
-// conversation reads a conversation. If it does not exist, the error is an *Error with status 404.
+// conversation reads a conversation. If the conversation does not exist, the error is an *Error
+// with status 404.
 func (a *API) conversation(ctx context.Context, org, id string) (*store.Conversation, error) {
 	if perdure.CheckText("id", id) != nil {
 		return nil, noConversation(id) // an id that cannot be stored does not exist

@@ -126,8 +126,8 @@ func shownPending(c *store.Conversation, p pendingItem, index int) Item {
 }
 
 // itemOfMessages converts messages back to the item from which they were made. A single message
-// becomes a message item. A call and its result become the item of a tool call that a worker has
-// run.
+// becomes the item that itemOf returns. A call and its result become the item of a tool call that a
+// worker has run.
 func itemOfMessages(messages []perdure.InputMessage) Item {
 	if len(messages) < 2 {
 		return itemOf(messages[0])
@@ -191,8 +191,8 @@ func (i *inputItem) add(m perdure.InputMessage) {
 }
 
 // inputIDs returns an id for each part of a response's input, which consists of pending items and
-// of the create request's own input. For a part of a pendingItem, it is the id of that item; for a
-// part of the request's own input, it is "".
+// of the create request's own input. A part of a pendingItem gets the id of that item; a part of
+// the request's own input gets "".
 func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
 	var said []string // ids of the parts in order, except parts that are results
 	results := map[string][]string{}

@@ -195,8 +195,8 @@ func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.R
 	}
 }
 
-// ofResponse returns the items of a response: its input and, once the response has ended, the
-// output that the model will read.
+// ofResponse returns the items of a response: its input and, once the response has ended, those
+// items of the output that show a part of a stored message.
 func (l *itemList) ofResponse(ctx context.Context, row *store.Response) ([]Item, error) {
 	f, err := l.foldOf(ctx, row)
 	if err != nil {

@@ -30,8 +30,8 @@ func (b *beginning) fresh(ctx context.Context, head conversationHead, items []re
 	}), nil
 }
 
-// clientSaid is what a client has sent to a conversation: its last messages and, by call id, the
-// results of the calls that followed.
+// clientSaid is what a client has sent to a conversation: the client's last messages and, by call
+// id, the results of the calls that the model made after them.
 type clientSaid struct {
 	messages []perdure.InputMessage
 	results  map[string]perdure.InputMessage

@@ -24,8 +24,8 @@ type conversationField struct {
 // a conversation.
 type inConversation struct {
 	Conversation string `json:"conversation,omitempty"`
-	// InputIDs has an id for each part of the input. This id is the one of the pendingItem from
-	// which the part comes, or "".
+	// InputIDs has an id for each part of the input. This id is that of the pendingItem from which
+	// the part comes, or "" if the part comes from the request itself.
 	InputIDs []string `json:"input_ids,omitempty"`
 }
 

@@ -303,7 +303,7 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 }
 
 // first returns the id of the response to the input with which an execution was started. It reads
-// the id from the execution's first event. The execution itself may already have a later response
+// the id from the execution's first event, because the execution may already have a later response
 // if the request is a repeat.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)
@@ -370,7 +370,7 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 
 // hasProvider reports whether workers of the org can call the model provider. Error: unavailable,
 // if no worker of the org has registered yet. A worker may register after the first read of the
-// providers, so they are read again once the org is known to have workers.
+// providers, so hasProvider reads the providers again after it has found that the org has workers.
 func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, error) {
 	if known, err := a.calls(ctx, org, provider); known || err != nil {
 		return known, err

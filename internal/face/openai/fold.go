@@ -21,8 +21,8 @@ type fold struct {
 	into string // id of the response that took the input, if it is another one than the response of the fold
 	asks bool   // the agent has begun to wait for a question at a position after asksAfter
 	// asksAfter is the position in the log up to which the client has answered the questions. The
-	// fold ignores waits for a question up to there. last is the position of the newest item that
-	// the fold has applied.
+	// fold ignores waits for a question up to this position. last is the position of the newest
+	// item that the fold has applied.
 	asksAfter, last int64
 
 	emitted    []Event // events since the last call of take
@@ -82,8 +82,8 @@ func (f *fold) ended() bool {
 // begun reports whether the agent has already read the input that begins the response.
 func (f *fold) begun() bool { return f.leaf != nil }
 
-// take returns the events since the last call. While another response may still take the input, it
-// returns none, so that the stream is the same whenever it is read.
+// take returns the events since the last call of take. While another response may still take the
+// input, take returns none, so that the stream is the same whenever it is read.
 func (f *fold) take() []Event {
 	if f.steers && !f.begun() && !f.ended() {
 		return nil
@@ -142,7 +142,7 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 }
 
 // waitsForInput reports whether the record says that the agent waits for input, which ends a
-// response. A wait for the answer to a question does not end it.
+// response. A wait for the answer to a question does not end the response.
 func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	if i.Record.Type != perdure.EventWaiting {
 		return false, nil
@@ -321,7 +321,7 @@ func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {
 	}
 	code := typeServer
 	if f.merged().FinishReason == perdure.StopContextLength && e.Error != "" {
-		// An error means that the provider refused the conversation as too long. Without an error, the
+		// e.Error is set if the provider refused the conversation as too long. It is empty if the
 		// model's message filled the context window.
 		stop.status, stop.why, code = statusFailed, "", codeContextLength
 	}

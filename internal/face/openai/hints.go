@@ -10,7 +10,7 @@ import (
 )
 
 // The maximum lengths of identifiers of end users and of prompts, in characters. The limit of the
-// parameter user is Anthropic's, the other limits are those of OpenAI's API.
+// parameter `user` is that of Anthropic's API. The other limits are those of OpenAI's API.
 const (
 	mostUser       = 256
 	mostIdentifier = 64

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// includeReasoning is the value of include that requests the model provider's signed blocks in
-// reasoning items.
+// includeReasoning is the value of the parameter `include` that requests the model provider's
+// signed blocks in reasoning items.
 const includeReasoning = "reasoning.encrypted_content"
 
 // included contains the accepted values of the parameter include. Only the first one has an effect:

@@ -111,8 +111,8 @@ func (i givenItem) read(at string) (readItem, error) {
 }
 
 // lostCall parses a call of a tool that a worker has run, which the client sends without the call's
-// id. The call gets a new id. Its result is the item's output; if the item has none, the result is
-// an error that says so to the model.
+// id. The call gets a new id. Its result is the item's output; if the item has no output, the
+// result is an error that tells this to the model.
 func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	i.CallID = "call_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	call, err := i.call(at)

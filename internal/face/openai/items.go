@@ -211,7 +211,7 @@ func split(m perdure.InputMessage) []perdure.InputMessage {
 	return all
 }
 
-// itemOf returns the item for one of the messages that split has returned.
+// itemOf returns the item for one of the messages that the function `split` has returned.
 func itemOf(m perdure.InputMessage) Item {
 	const done = statusCompleted
 	switch m.Role {

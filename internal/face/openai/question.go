@@ -35,7 +35,7 @@ func questionOf(id string) (uuid.UUID, bool) {
 
 // asked adds a question of the agent to the output. A question about a tool call becomes an
 // approval request; any other question becomes a message, because OpenAI's API has no item for it.
-// The model does not see this item, because a question is not part of the conversation.
+// The model sees neither of these items, because a question is not part of the conversation.
 func (f *fold) asked(r *perdure.Record) error {
 	q, err := logfold.AskedOf(r)
 	if err != nil || q.Status.Final() {

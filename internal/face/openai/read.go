@@ -19,9 +19,9 @@ type found struct {
 	*fold
 }
 
-// find returns a response by its id. If another response has taken its input, find returns that
-// other response. Hidden responses (deleted, or created with "store": false) are found only if the
-// parameter `hidden` is set. Errors: an *Error with status 404.
+// find returns a response by its id. If another response has taken the input of this response, find
+// returns that other response. Hidden responses (deleted, or created with "store": false) are found
+// only if the parameter `hidden` is set. Errors: an *Error with status 404.
 func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, error) {
 	row, err := a.row(ctx, org, id, hidden)
 	if err == nil && row.Joined != "" {

@@ -241,8 +241,8 @@ func (r *references) ofInput(ctx context.Context, f *found, id string) (resolved
 	return item, there, nil
 }
 
-// ofOutput returns an item of a response's output as a resolvedItem. If the item was withdrawn, it
-// has no messages.
+// ofOutput returns an item of a response's output as a resolvedItem. If the item was withdrawn, the
+// resolvedItem has no messages.
 func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	if place.index >= len(f.items) {
 		return resolvedItem{}, false
@@ -267,8 +267,8 @@ func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	return item, true
 }
 
-// answer returns the result of a tool call. If the response has ended without a result, it returns
-// an error as the result.
+// answer returns the result of a tool call. If the response has ended and the call has no result,
+// the returned result is an error.
 func (g *growing) answer() perdure.Part {
 	if g.result != nil {
 		return *g.result

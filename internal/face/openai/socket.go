@@ -158,7 +158,7 @@ func (k *socket) attend(ctx context.Context) error {
 	}
 }
 
-// ping sends pings, and returns an error if the client does not answer one.
+// ping sends pings, and returns an error if the client does not answer a ping.
 func (k *socket) ping(ctx context.Context) error {
 	next := time.NewTicker(k.PingEvery)
 	defer next.Stop()
@@ -179,7 +179,7 @@ func (k *socket) ping(ctx context.Context) error {
 
 // close closes the socket with a code that tells the client whether to reconnect. Codes 1001 and
 // 1011 mean that the client should reconnect. Code 1008 means that the client must change something
-// first.
+// before it reconnects.
 func (k *socket) close(ctx context.Context, err error) {
 	code, reason := websocket.StatusCode(0), ""
 	switch {

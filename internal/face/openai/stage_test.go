@@ -77,7 +77,7 @@ func newStageWith(t *testing.T, change func(*openai.Config), answers ...answer) 
 	return newStageOf(t, opentest.Store(t), change, nil, answers)
 }
 
-// newStageBeside creates a stage with further model providers.
+// newStageBeside creates a stage with model providers in addition to the scripted one.
 func newStageBeside(t *testing.T, others []llm.Provider, answers ...answer) *stage {
 	t.Helper()
 	return newStageOf(t, opentest.Store(t), func(*openai.Config) {}, others, answers)
@@ -121,7 +121,7 @@ func newStageOf(t *testing.T, on store.Store, change func(*openai.Config), other
 	return s
 }
 
-// work starts a worker of an org. It stops when the test ends.
+// work starts a worker of an org. The worker stops when the test ends.
 func (s *stage) work(org string) {
 	s.t.Helper()
 	folder := s.t.TempDir()

@@ -37,8 +37,8 @@ func (s *stage) sameFromEveryEvent(id string, whole []event) {
 }
 
 // TestStreamsAreReadAgainFromEveryEvent checks streams of a response that start after any of its
-// events. They have the same events as the first stream from there on. The last event contains the
-// same response object as the reply to a retrieve request.
+// events. After that event, each stream has the same events as the first stream. The last event
+// contains the same response object as the reply to a retrieve request.
 func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, c := range map[string]struct {

@@ -14,8 +14,8 @@ type toolChoice struct {
 	allowed []allowedTool
 }
 
-// allowedTool is an element of allowed_tools. The type function means a tool that the client runs.
-// The type mcp means one tool that workers run, or all of them.
+// allowedTool is an element of allowed_tools. The type "function" means a tool that the client
+// runs. The type "mcp" means one tool that workers run, or all of them.
 type allowedTool struct {
 	Type   string `json:"type"`
 	Name   string `json:"name,omitempty"`
@@ -50,7 +50,8 @@ func parseToolChoice(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// allow sets the tools that are allowed. If the parameter `mode` is "", the default mode applies.
+// allow sets the tools that are allowed. If the parameter `mode` is "", the mode is
+// perdure.ToolChoiceAuto.
 func (r *request) allow(mode string, tools []allowedTool) error {
 	if mode == "" {
 		mode = perdure.ToolChoiceAuto

@@ -22,7 +22,8 @@ func (s *stage) offered(call int) (names []string, choice string) {
 }
 
 // TestMaxToolCalls checks model calls after max_tool_calls tool calls. The tool choice is then
-// "none". But if the client has tools, these are still offered, without the tools that workers run.
+// "none". But if the client has tools, the model is offered only these tools, and none that workers
+// run.
 func TestMaxToolCalls(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	find := []string{"find", `{"pattern":"*"}`}

@@ -12,7 +12,8 @@ import (
 )
 
 // tooLong returns an answer of a model with a small context window. For a conversation that was not
-// compacted, it is the error that the conversation is too long. Otherwise it is the answer `then`.
+// compacted, the answer is the error that the conversation is too long. Otherwise the model gives
+// the answer `then`.
 func tooLong(then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		compacted := slices.ContainsFunc(req.Messages, func(m perdure.Message) bool { return m.Parts[0].Type == perdure.PartCompaction })
@@ -37,8 +38,8 @@ func (s *stage) quiet() {
 }
 
 // TestTruncationIsWhatApplies checks the member truncation of the response object. It says whether
-// automatic compaction is on, by the create request or, if that says nothing, by the settings of
-// the agent.
+// automatic compaction is on. The parameter truncation of the create request decides this. If the
+// request has no such parameter, the settings of the agent decide.
 func TestTruncationIsWhatApplies(t *testing.T) {
 	s := newStage(t)
 	s.quiet()

@@ -17,9 +17,9 @@ const bodyValues = 1_000_000
 // the body of a start contains.
 var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
 
-// unmarshal decodes a request body. huma decodes each body twice, the first time into an any for
-// the validation. In that first call, unmarshal also checks the JSON text, and decodes null for
-// values that are nested so deep that no schema describes them.
+// unmarshal decodes a request body. huma decodes each body twice, the first time into an `any` for
+// the validation. In that first call, unmarshal also checks the JSON text, and decodes null in
+// place of values that are nested so deep that no schema describes them.
 func unmarshal(raw []byte, v any) error {
 	if _, first := v.(*any); first {
 		var refused *perdure.Error

@@ -5,8 +5,8 @@ package operation
 const described = 32
 
 // shallow returns a JSON text in which null replaces all arrays and objects that are nested deeper
-// than `described`. They need no validation, and decoding them could cost hundreds of times their
-// size in memory. The parameter `raw` must be valid JSON.
+// than `described`. These arrays and objects need no validation, and decoding them could cost
+// hundreds of times their size in memory. The parameter `raw` must be valid JSON.
 func shallow(raw []byte) []byte {
 	var c jsonTrimmer
 	for i := 0; i < len(raw); i++ {

@@ -15,7 +15,8 @@ var listBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // encodeList writes v as JSON if v is a list of entries or executions, and reports whether it is
 // one. The output equals the output of encoding/json, except for white space inside contents.
-// encodeList is faster than encoding/json, which scans each encoded item again.
+// encodeList is faster than encoding/json, which scans the JSON of each item once more after
+// MarshalJSON has returned it.
 func encodeList(w io.Writer, v any) (is bool, err error) {
 	switch l := v.(type) {
 	case List[perdure.Entry]:

@@ -60,7 +60,7 @@ func TestPagesAreKeptByBrowsersAsLongAsTheyHold(t *testing.T) {
 }
 
 // assetIn returns the path of the script or style file that an HTML document loads. The parameter
-// kind is the file's extension.
+// `kind` is the file's extension.
 func assetIn(t *testing.T, document, kind string) string {
 	t.Helper()
 	for _, part := range strings.Split(document, `"`) {

@@ -186,8 +186,8 @@ func TestAnAnswerFitsTheQuestion(t *testing.T) {
 	})
 }
 
-// TestWhoMayAnswer checks that the members by, notAsker and needed of a question limit who may
-// answer it. A list with mine=true has exactly the questions that the key may answer.
+// TestWhoMayAnswer checks that the members `by`, `notAsker` and `needed` of a question limit who
+// may answer the question. A list with mine=true has exactly the questions that the key may answer.
 func TestWhoMayAnswer(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestExpiredLinksAreSwept checks that links are deleted after they have expired, and not before.
-// Links to decided questions are deleted, too.
+// TestExpiredLinksAreSwept checks that a sweep deletes links after they have expired, and not
+// before. This holds for links to open and to decided questions.
 func TestExpiredLinksAreSwept(t *testing.T) {
 	each(t, func(h *testServer) {
 		_, ann := h.newKey("Ann", perdure.KeyApprover)

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// openCounted is the maximum number of open questions of an org that are counted.
+// openCounted is the maximum number of open questions of an org that the method `open` counts.
 const openCounted = 1000
 
 type listInput struct {

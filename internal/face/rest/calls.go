@@ -102,8 +102,8 @@ func (s *server) inspect(ctx context.Context) (over func(), err error) {
 // time.
 const maxInspections = 4
 
-// limitedTasks returns a function that reads tasks by calling the function `read`. The function
-// fails once the tasks of all its calls together exceed maxCallBytes.
+// limitedTasks returns a function that reads tasks by calling the function `read`. The returned
+// function fails once the tasks of all its calls together exceed maxCallBytes.
 func limitedTasks(read func(ids []uuid.UUID) ([]*perdure.Task, error)) func(ids ...uuid.UUID) ([]*perdure.Task, error) {
 	bytes := 0
 	return func(ids ...uuid.UUID) ([]*perdure.Task, error) {
@@ -124,8 +124,8 @@ func tooLargeToShow() error {
 	return perdure.Errorf(perdure.PayloadTooLarge, "the conversation of the call has over %d MiB and is not shown", maxCallBytes>>20)
 }
 
-// limited yields the entries of the iterator `path`. It ends with an error if their contents
-// together exceed maxCallBytes.
+// limited yields the entries of the iterator `path`. The iteration ends with an error if the
+// contents of the entries together exceed maxCallBytes.
 func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		bytes := 0
@@ -140,8 +140,8 @@ func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, erro
 	}
 }
 
-// toolsOf returns the tools that workers of the org have registered, followed by the other built-in
-// tools.
+// toolsOf returns the tools that workers of the org have registered, followed by those tools of the
+// program that no worker has registered.
 func (s *server) toolsOf(ctx context.Context, org string) ([]perdure.ToolInfo, error) {
 	known, err := s.readWhole().Kinds(ctx, org)
 	if err != nil {
