@@ -115,8 +115,8 @@ type Context interface {
 	// the state of each task. It blocks.
 	Await(how JoinMode, futures ...Future) ([]Result, error)
 	// Peek returns the state of a task without waiting for its end. It does not commit. The next
-	// commit records the returned state, and the same call returns it when the function is entered
-	// again. Peek panics if another goroutine than Run's calls it.
+	// commit records the returned state, and the same call returns the recorded state when the
+	// function is entered again. Peek panics if another goroutine than Run's calls it.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)

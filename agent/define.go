@@ -94,8 +94,8 @@ type TaskDefinition struct {
 	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
 	// Replay is set if results of the task are expensive, such as answers of models. The worker
 	// stores such a result on its disk (worker.Config.Results) until the server has acknowledged
-	// it. If the worker claims the task again before that, it calls Replay with the stored result
-	// instead of Run.
+	// it. If the worker claims the task again before that, it does not call Run. It calls Replay
+	// with the stored result.
 	//
 	// Replay streams what Run has streamed, and the attempt then returns the stored result. If
 	// Replay returns an error, the worker discards the stored result and calls Run. Replay may
