@@ -112,8 +112,8 @@ func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 }
 
 // Grantable reports whether an approval of the question can be remembered as a grant, and whether a
-// grant can answer the question. It is false for a question with NotAsker: a voter who approved the
-// grant may be the asker in a later run, whose vote NotAsker excludes.
+// grant can answer the question. It is false for a question with NotAsker, which excludes the vote
+// of the asker: in a later run, a voter who approved the grant may be the asker.
 func (t QuestionTerms) Grantable() bool {
 	return t.Kind == QuestionApproval && t.Subject != "" && !t.NoGrants && !t.NotAsker
 }
