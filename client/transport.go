@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// idleConns is the maximum number of idle connections. It is as high as the number of concurrent
-	// requests of a busy program. The standard library keeps two per host, and would open a new
-	// connection for each further request.
+	// idleConns is the maximum number of idle connections. It is as high as the number of
+	// concurrent requests of a busy program. The standard library keeps two idle connections per
+	// host, and would open a new connection for each further request.
 	idleConns = 256
 	// idleFor is how long an idle connection stays open. Servers close idle connections after two
 	// minutes.

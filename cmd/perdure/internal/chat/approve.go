@@ -16,7 +16,8 @@ import (
 
 // approve handles /approve. With an id, the terminal shows the question that has the id and asks
 // it, so that nobody approves what was not shown. Without an id, approve lists the open questions;
-// but if the terminal already asks the only one, approve approves that question.
+// but if only one question is open and the terminal already asks it, approve approves that
+// question.
 func (s *session) approve(ctx context.Context, operand string) error {
 	open, err := s.readQuestions(ctx, s.current())
 	if err != nil {

@@ -94,7 +94,7 @@ func (s *session) answer(ctx context.Context, q *askedHere, text string) error {
 }
 
 // chooseNext sets the question that the terminal asks next. If the terminal is asking another
-// question or following the log, chooseNext interrupts this with errSetAside.
+// question or following the log, chooseNext ends the asking or the following with errSetAside.
 func (s *session) chooseNext(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

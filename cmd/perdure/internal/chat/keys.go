@@ -52,8 +52,9 @@ func (s *session) isBusy() bool {
 	return s.busy || s.asked != nil
 }
 
-// stopTurn asks the server to stop the turn of the run. If the terminal is asking a question, it stops
-// asking. The view reports the stopped turn once the event arrives from the log.
+// stopTurn asks the server to stop the turn of the run. If the server stops the turn while the
+// terminal asks a question, the terminal stops asking. The view reports the stop when its event
+// arrives from the log.
 func (s *session) stopTurn() {
 	id := s.current()
 	s.stops.Store(true)
