@@ -58,7 +58,7 @@ type Context interface {
 
 	// ID returns the id of the execution.
 	ID() uuid.UUID
-	// Execution returns the execution as it was when it was claimed.
+	// Execution returns the execution as it was when the worker claimed it.
 	Execution() *perdure.Execution
 	// Place returns the current position in the conversation: turn, response and message.
 	Place() perdure.Place

@@ -57,7 +57,7 @@ type PruneRequest struct {
 	OlderThan    string           `json:"olderThan,omitempty"`
 	Status       []perdure.Status `json:"status,omitempty"`
 	DefinitionID *uuid.UUID       `json:"agentDefinitionId,omitempty"`
-	// DryRun reports what would be deleted, without deleting it.
+	// DryRun makes Prune report what it would delete, and delete nothing.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 

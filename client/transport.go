@@ -30,8 +30,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// onThisMachine reports whether host is localhost or a loopback address. The client does not ask for
-// compressed responses on this machine, because compression takes longer than copying.
+// onThisMachine reports whether host is localhost or a loopback address. The client does not ask a
+// server on this machine for compressed responses, because compression takes longer than copying.
 func onThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

@@ -18,8 +18,8 @@ type NewWebhook struct {
 }
 
 // WebhookSettings are the settings of a webhook that an org chooses. Without Events, the webhook
-// receives the events agent.*. A nil Enabled enables a new webhook, and does not change an existing
-// one.
+// receives all events whose type begins with "agent.". A nil Enabled enables a new webhook, and
+// does not change an existing one.
 type WebhookSettings struct {
 	URL         string   `json:"url"`
 	Events      []string `json:"events,omitempty"`

@@ -183,9 +183,9 @@ func TestChatSaysWhatCompactionDid(t *testing.T) {
 	s.ends(4)
 }
 
-// TestChatThatIsLeftAtWorkSaysHowToContinue checks that /quit while the turn works prints the
-// commands that continue the run. They include perdure tail only if a worker other than the chat's
-// runs the turn.
+// TestChatThatIsLeftAtWorkSaysHowToContinue checks that /quit during a turn prints the commands
+// that continue the run. They include perdure tail only if a worker other than the chat's runs the
+// turn.
 func TestChatThatIsLeftAtWorkSaysHowToContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

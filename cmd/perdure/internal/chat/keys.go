@@ -26,8 +26,8 @@ func (s *session) escape() {
 	}
 }
 
-// interrupt handles Ctrl-C without blocking. The first Ctrl-C has the effect of Esc; with `again`,
-// it is the second Ctrl-C and ends the chat.
+// interrupt handles Ctrl-C without blocking. The first Ctrl-C has the effect of Esc; the second,
+// for which `again` is true, ends the chat.
 func (s *session) interrupt(again bool) {
 	if again {
 		s.quit(errLeft)
