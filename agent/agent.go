@@ -75,10 +75,10 @@ type Context interface {
 	Messages() iter.Seq2[perdure.Entry, error]
 	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a
 	// model sees, in order. They are the entries in the field Pinned of the newest compaction, and
-	// the part of the path that begins at the entry in its field KeepFrom. So the cost of a call
-	// does not grow with the length of the conversation. ContextPath may return more entries, up to
-	// the whole path; ContextOf builds the same context from them. ContextPath commits pending
-	// entries first, so it blocks.
+	// the part of the path that begins at the entry that its field KeepFrom names. So the cost of a
+	// call does not grow with the length of the conversation. ContextPath may return more entries,
+	// up to the whole path; ContextOf builds the same context from them. ContextPath commits
+	// pending entries first, so it blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
@@ -160,8 +160,8 @@ type Context interface {
 	// the list. If a positive `timeout` passes first, it returns ErrTimeout. It blocks.
 	WaitAny(timeout time.Duration, conditions ...Condition) (WaitResult, error)
 	// DrainSignals takes all pending signals whose names match the pattern, in the order in which
-	// they were sent. In a function that is entered again, signals that were taken since the newest
-	// checkpoint come first.
+	// they were sent. If the function is entered again, DrainSignals first returns the signals that
+	// it has taken since the newest checkpoint.
 	DrainSignals(pattern string) ([]perdure.Signal, error)
 	// HasSignal reports whether a signal whose name matches the pattern is pending.
 	HasSignal(pattern string) (bool, error)

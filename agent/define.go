@@ -74,8 +74,8 @@ type TaskContext interface {
 	// the option ReadsContext.
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Tasks returns tasks and records of steps of the execution, with inputs and results, in the
-	// order of the ids. It returns nil in place of a task that does not exist. It reads from the
-	// server.
+	// order of the arguments. It returns nil in place of a task that does not exist. It reads from
+	// the server.
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream

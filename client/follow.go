@@ -40,7 +40,7 @@ func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.S
 
 // resumed calls the function `once`, which reads one stream. After an error that may be temporary,
 // it pauses and calls `once` again. It returns nil when `once` returns nil, or when the caller of
-// Follow has left its loop over the events.
+// Follow or FollowQuestions has left its loop over the events.
 func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bool, err error)) error {
 	for tries := 0; ; tries++ {
 		got, err := once(ctx)
