@@ -99,8 +99,8 @@ type Context interface {
 	// State decodes the state of the newest checkpoint into v. It returns false if there is no
 	// checkpoint.
 	State(v any) (bool, error)
-	// StateVersion returns the version of the state in the newest checkpoint, or 0 if there is
-	// none. Versioned uses it.
+	// StateVersion returns the version of the state in the newest checkpoint, or 0 if there is no
+	// checkpoint or its state has no version. Versioned uses it.
 	StateVersion() int
 	// CheckpointSeq returns the number of the newest checkpoint, or 0 if there is none.
 	CheckpointSeq() int64
@@ -123,8 +123,9 @@ type Context interface {
 	// StopTask cancels a task of this execution, with the next commit. The text that the task has
 	// streamed to clients is kept, and StreamedText then returns it.
 	StopTask(f Future)
-	// StreamedText returns the text that an ended task has streamed, without text that was removed
-	// from the log, and at most 1 MiB of it. It reads from the server, so it blocks.
+	// StreamedText returns the text that the newest attempt of an ended task has streamed, at most
+	// 1 MiB of it. It leaves out superseded blocks, and text that is no longer in the log. It reads
+	// from the server, so it blocks.
 	StreamedText(f Future) (string, error)
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the

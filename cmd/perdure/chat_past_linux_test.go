@@ -156,8 +156,8 @@ func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 	}
 }
 
-// TestChatSaysWhatCompactionDid checks that a waiting run compacts at once, and that the chat prints
-// the result.
+// TestChatSaysWhatCompactionDid checks that a run that waits for a message compacts its
+// conversation at once, and that the chat prints the result.
 func TestChatSaysWhatCompactionDid(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

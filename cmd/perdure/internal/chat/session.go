@@ -346,8 +346,8 @@ func (s *session) current() uuid.UUID {
 	return s.id
 }
 
-// workspaceRoot returns the folder to which paths in messages are relative. It is the workspace if this
-// process has one, otherwise the current folder.
+// workspaceRoot returns the folder to which paths in messages are relative. This folder is the
+// workspace of this process's worker if there is one, and otherwise the current folder.
 func (s *session) workspaceRoot() string {
 	if s.Server == "" && s.options.Worker.Workspace != "" {
 		return s.options.Worker.Workspace

@@ -77,7 +77,7 @@ func (w *workerCommand) run(ctx context.Context) error {
 		return err
 	}
 	// The worker records in this directory the processes that its tools start. If the worker
-	// crashes, its next start kills those that still run.
+	// crashes, it kills the processes that still run when it starts again.
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return setup.NewUsageError("the data directory "+data+" cannot be made: "+err.Error(), "give another one with --data")
 	}
