@@ -42,7 +42,7 @@ const (
 type Remember struct {
 	Scope GrantScope `json:"scope"`
 	Match GrantMatch `json:"match"`
-	// Until is the end of the grant; nil means GrantLife from now.
+	// Until is the end of the grant; nil means GrantLife after the approval.
 	Until *Time `json:"until,omitempty"`
 }
 

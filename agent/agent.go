@@ -214,7 +214,7 @@ type Future struct {
 // error err.
 func FailedFuture(kind string, err error) Future { return Future{Kind: kind, err: err} }
 
-// Err returns the reason why the task could not be scheduled, or nil if it was.
+// Err returns the reason why the task could not be scheduled, or nil if the task was scheduled.
 func (f Future) Err() error { return f.err }
 
 // FutureOf returns a future for the scheduled task with this id.

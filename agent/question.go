@@ -131,7 +131,8 @@ func encoded(what string, value any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// QuestionRef refers to a question that was asked, or contains the error why it could not be asked.
+// QuestionRef refers to a question that was asked, or contains the reason why a question could not
+// be asked.
 type QuestionRef struct {
 	ID  uuid.UUID
 	err error
@@ -144,7 +145,7 @@ func NewQuestionRef(id uuid.UUID) QuestionRef { return QuestionRef{ID: id} }
 // error err.
 func FailedQuestionRef(err error) QuestionRef { return QuestionRef{err: err} }
 
-// Err returns the reason why the question could not be asked, or nil if it was.
+// Err returns the reason why the question could not be asked, or nil if the question was asked.
 func (a QuestionRef) Err() error { return a.err }
 
 // MarshalJSON returns the id of the question as a JSON string.

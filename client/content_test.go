@@ -12,7 +12,7 @@ import (
 )
 
 // TestEntriesAreWhole checks that the client requests, one by one, the entries whose content the
-// server leaves out of a page, except those whose content is on a worker.
+// server leaves out of a page, except those whose content only a worker has.
 func TestEntriesAreWhole(t *testing.T) {
 	large, away := uuid.New(), uuid.New()
 	asked := 0

@@ -14,7 +14,7 @@ const WorkerWait = 10 * time.Second
 
 // awaitWorker repeats a request as long as the server refuses it because no worker of the org has
 // ever registered, up to WorkerWait. The server stores nothing for a refused request. Before the
-// first pause, awaitWorker calls the function `waits`, if it is not nil.
+// first pause, awaitWorker calls the function `waits` if `waits` is not nil.
 func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() error) error {
 	for left := WorkerWait; ; {
 		err := send()

@@ -132,8 +132,8 @@ func (w *world) live(ctx context.Context) error {
 	}
 }
 
-// step performs the actions of the scenario that are due now. It returns a duration in which nothing
-// else becomes due, or a negative one if the run has ended.
+// step performs the actions of the scenario that are due now. It returns a duration in which
+// nothing else becomes due, or a negative duration if the run has ended.
 func (w *world) step(ctx context.Context, c *runProgress) (time.Duration, error) {
 	x, err := w.core.Store.Execution(ctx, org, w.id)
 	if err != nil || x.Status.Terminal() {

@@ -97,8 +97,8 @@ func shortID(id uuid.UUID, all []*perdure.Question) string {
 }
 
 // findQuestion returns the id of the run's question whose id begins with the text. `open` has the
-// open questions. It is an error if no id or several ids begin with the text, or if the question is
-// no longer open.
+// open questions. It returns an error if no id or several ids begin with the text, or if the
+// question is no longer open.
 func (s *session) findQuestion(ctx context.Context, open []*perdure.Question, text string) (id uuid.UUID, err error) {
 	if strings.ContainsAny(text, " \t\n") {
 		return id, errors.New("/approve takes one id, and the answer is asked for afterwards; nothing was sent")

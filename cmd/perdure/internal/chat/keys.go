@@ -76,7 +76,7 @@ func (s *session) stopTurn() {
 	}
 }
 
-// Suspend gives the terminal to f, and takes it back for the chat when f returns.
+// Suspend calls f while the chat does not use the terminal.
 func (s *session) Suspend(f func() error) error { return s.ed.Suspend(f) }
 
 // stoppedHere reports whether the user of this chat has asked to stop the turn. It returns true once for

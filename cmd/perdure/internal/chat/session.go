@@ -355,8 +355,8 @@ func (s *session) workspaceRoot() string {
 	return "."
 }
 
-// decodeInput decodes the input of a run of the react agent. If the input is on a worker, it changes
-// nothing.
+// decodeInput decodes the input of a run of the react agent. If only a worker has the input,
+// decodeInput changes nothing.
 func decodeInput(x *perdure.Execution, in *perdure.ReactInput) error {
 	if terminal.ContentOnWorker(x.Input) {
 		return nil

@@ -24,7 +24,7 @@ type knownSignals struct {
 	awaited []string
 }
 
-// builtinSignals are the signals of the built-in agent, which registers none.
+// builtinSignals are the signals of the built-in agent, which registers no signals.
 var builtinSignals = []perdure.SignalSpec{
 	{
 		Name: perdure.UserMessage, Description: "a message of the user",
