@@ -44,7 +44,8 @@ func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, erro
 
 // Output returns a copy of the definition that registers a JSON Schema of the output, such as
 // Schema[Out](). Workers can register different schemas for the kind. If an output fits none of the
-// schemas that were registered within a day, the execution fails with code invalid_argument.
+// schemas that workers have registered in the last 24 hours, the execution fails with code
+// invalid_argument.
 func (d Definition) Output(schema json.RawMessage) Definition {
 	d.Spec.OutputSchema = schema
 	return d

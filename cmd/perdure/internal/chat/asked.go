@@ -141,8 +141,8 @@ func (s *session) setPause(pause context.CancelCauseFunc) {
 	s.pause = pause
 }
 
-// askNext asks the question that the user has chosen. It returns an error if the chat has to stop
-// following the run, and shows any other error to the user.
+// askNext asks the question that the user has chosen. It returns an error only if the chat has to
+// stop following the run. It shows other errors to the user.
 func (s *session) askNext(ctx context.Context, w *watcher.Watcher) error {
 	s.mu.Lock()
 	id := s.next
