@@ -57,7 +57,7 @@ type PruneRequest struct {
 	OlderThan    string           `json:"olderThan,omitempty"`
 	Status       []perdure.Status `json:"status,omitempty"`
 	DefinitionID *uuid.UUID       `json:"agentDefinitionId,omitempty"`
-	// DryRun makes Prune report what it would delete, and delete nothing.
+	// DryRun makes Prune delete nothing and report what it would delete.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 

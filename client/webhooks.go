@@ -65,7 +65,7 @@ func (c *Client) DeleteWebhook(ctx context.Context, id uuid.UUID) error {
 
 // RotateWebhook replaces the signing secret of a webhook. For 24 hours, the server signs deliveries
 // with both the new and the old secret. If `dropOld` is true, RotateWebhook creates no new secret.
-// Instead, the server stops at once to sign with the secret that the last rotation replaced.
+// Instead, the server immediately stops signing with the secret that the last rotation replaced.
 // Errors: not_found, permission_denied.
 func (c *Client) RotateWebhook(ctx context.Context, id uuid.UUID, dropOld bool) (*NewWebhook, error) {
 	var w NewWebhook

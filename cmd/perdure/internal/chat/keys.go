@@ -53,8 +53,8 @@ func (s *session) isBusy() bool {
 }
 
 // stopTurn asks the server to stop the turn of the run. If the server stops the turn while the
-// terminal asks a question, the terminal stops asking. The view reports the stop when its event
-// arrives from the log.
+// terminal asks a question, the terminal stops asking. The view reports the stop when the event
+// about the stop arrives from the log.
 func (s *session) stopTurn() {
 	id := s.current()
 	s.stops.Store(true)
