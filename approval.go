@@ -247,9 +247,9 @@ type Judgement struct {
 	Requires string
 }
 
-// Judge returns the decision of the policies about a call. It calls the function `fits` to learn
-// whether the JSON of the call matches a schema. If `fits` returns an error, Judge returns a denial
-// and that error.
+// Judge returns the decision of the policies about a call. It calls the function `fits` to check
+// whether the JSON of the call matches a rule's schema. If `fits` returns an error, Judge returns a
+// denial and that error.
 func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
 	if err != nil {

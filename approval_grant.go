@@ -42,7 +42,7 @@ const (
 type Remember struct {
 	Scope GrantScope `json:"scope"`
 	Match GrantMatch `json:"match"`
-	// Until is the end of the grant; nil means GrantLife from now.
+	// Until is the end of the grant; nil means GrantLife after the approval.
 	Until *Time `json:"until,omitempty"`
 }
 
@@ -112,8 +112,8 @@ func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 }
 
 // Grantable reports whether an approval of the question can be remembered as a grant, and whether a
-// grant can answer the question. It is false for a question with NotAsker: a voter who approved the
-// grant may be the asker in a later run, whose vote NotAsker excludes.
+// grant can answer the question. It is false for a question with NotAsker, which excludes the vote
+// of the asker: in a later run, a voter who approved the grant may be the asker.
 func (t QuestionTerms) Grantable() bool {
 	return t.Kind == QuestionApproval && t.Subject != "" && !t.NoGrants && !t.NotAsker
 }

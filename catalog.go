@@ -21,8 +21,9 @@ type ProviderInfo struct {
 	// provider. Registered does not say whether the worker has an API key for the provider. Only a
 	// server sets it.
 	Registered bool `json:"registered"`
-	// APIKeyEnvs are the names of the environment variables of the worker that can hold the API key.
-	// The first one that is set is used. The list is empty for a provider without keys.
+	// APIKeyEnvs are the names of the environment variables of the worker that can hold the API
+	// key. The worker uses the first one that is set. The list is empty for a provider without
+	// keys.
 	APIKeyEnvs []string `json:"apiKeyEnvs,omitempty" nullable:"false"`
 	// DefaultModel is the id of the model that is used if the configuration names none; "" if there is
 	// no default.
@@ -90,6 +91,6 @@ type KindInfo struct {
 	// for a signal, its name occurs once for each schema. A value must fit one of them.
 	Signals []SignalSpec `json:"signals,omitempty" nullable:"false"`
 	// RegisteredAt is the last time at which a worker registered the kind. Workers register when
-	// they connect, so a kind that is served may have been registered long ago.
+	// they connect, so a kind whose workers are connected may have been registered long ago.
 	RegisteredAt Time `json:"registeredAt"`
 }

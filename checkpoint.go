@@ -24,7 +24,8 @@ type Checkpoint struct {
 	Blob *BlobRef `json:"-"`
 }
 
-// StateVersion returns the version of the state from the metadata, or 0 if there is none.
+// StateVersion returns the version of the state from the metadata, or 0 if the metadata has no
+// version.
 func (c Checkpoint) StateVersion() int { return c.told().StateVersion }
 
 // Traceparent returns the W3C trace context of the span that made the checkpoint, or "" if none is

@@ -58,7 +58,7 @@ type Context interface {
 
 	// ID returns the id of the execution.
 	ID() uuid.UUID
-	// Execution returns the execution as it was when it was claimed.
+	// Execution returns the execution as it was when the worker claimed it.
 	Execution() *perdure.Execution
 	// Place returns the current position in the conversation: turn, response and message.
 	Place() perdure.Place
@@ -75,10 +75,10 @@ type Context interface {
 	Messages() iter.Seq2[perdure.Entry, error]
 	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a
 	// model sees, in order. They are the entries in the field Pinned of the newest compaction, and
-	// the part of the path that begins at the entry in its field KeepFrom. So the cost of a call
-	// does not grow with the length of the conversation. ContextPath may return more entries, up to
-	// the whole path; ContextOf builds the same context from them. ContextPath commits pending
-	// entries first, so it blocks.
+	// the part of the path that begins at the entry that its field KeepFrom names. So the cost of a
+	// call does not grow with the length of the conversation. ContextPath may return more entries,
+	// up to the whole path; ContextOf builds the same context from them. ContextPath commits
+	// pending entries first, so it blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
@@ -99,8 +99,8 @@ type Context interface {
 	// State decodes the state of the newest checkpoint into v. It returns false if there is no
 	// checkpoint.
 	State(v any) (bool, error)
-	// StateVersion returns the version of the state in the newest checkpoint, or 0 if there is
-	// none. Versioned uses it.
+	// StateVersion returns the version of the state in the newest checkpoint, or 0 if there is no
+	// checkpoint or its state has no version. Versioned uses it.
 	StateVersion() int
 	// CheckpointSeq returns the number of the newest checkpoint, or 0 if there is none.
 	CheckpointSeq() int64
@@ -115,16 +115,17 @@ type Context interface {
 	// the state of each task. It blocks.
 	Await(how JoinMode, futures ...Future) ([]Result, error)
 	// Peek returns the state of a task without waiting for its end. It does not commit. The next
-	// commit records the returned state, and the same call returns it when the function is entered
-	// again. Peek panics if another goroutine than Run's calls it.
+	// commit records the returned state, and the same call returns the recorded state when the
+	// function is entered again. Peek panics if another goroutine than Run's calls it.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
 	// StopTask cancels a task of this execution, with the next commit. The text that the task has
 	// streamed to clients is kept, and StreamedText then returns it.
 	StopTask(f Future)
-	// StreamedText returns the text that an ended task has streamed, without text that was removed
-	// from the log, and at most 1 MiB of it. It reads from the server, so it blocks.
+	// StreamedText returns the text that the newest attempt of an ended task has streamed, at most
+	// 1 MiB of it. It leaves out superseded blocks, and text that is no longer in the log. It reads
+	// from the server, so it blocks.
 	StreamedText(f Future) (string, error)
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the
@@ -160,8 +161,8 @@ type Context interface {
 	// the list. If a positive `timeout` passes first, it returns ErrTimeout. It blocks.
 	WaitAny(timeout time.Duration, conditions ...Condition) (WaitResult, error)
 	// DrainSignals takes all pending signals whose names match the pattern, in the order in which
-	// they were sent. In a function that is entered again, signals that were taken since the newest
-	// checkpoint come first.
+	// they were sent. If the function is entered again, DrainSignals first returns the signals that
+	// it has taken since the newest checkpoint.
 	DrainSignals(pattern string) ([]perdure.Signal, error)
 	// HasSignal reports whether a signal whose name matches the pattern is pending.
 	HasSignal(pattern string) (bool, error)
@@ -213,7 +214,7 @@ type Future struct {
 // error err.
 func FailedFuture(kind string, err error) Future { return Future{Kind: kind, err: err} }
 
-// Err returns the reason why the task could not be scheduled, or nil if it was.
+// Err returns the reason why the task could not be scheduled, or nil if the task was scheduled.
 func (f Future) Err() error { return f.err }
 
 // FutureOf returns a future for the scheduled task with this id.

@@ -44,7 +44,8 @@ func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, erro
 
 // Output returns a copy of the definition that registers a JSON Schema of the output, such as
 // Schema[Out](). Workers can register different schemas for the kind. If an output fits none of the
-// schemas that were registered within a day, the execution fails with code invalid_argument.
+// schemas that workers have registered in the last 24 hours, the execution fails with code
+// invalid_argument.
 func (d Definition) Output(schema json.RawMessage) Definition {
 	d.Spec.OutputSchema = schema
 	return d
@@ -74,8 +75,8 @@ type TaskContext interface {
 	// the option ReadsContext.
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Tasks returns tasks and records of steps of the execution, with inputs and results, in the
-	// order of the ids. It returns nil in place of a task that does not exist. It reads from the
-	// server.
+	// order of the arguments. It returns nil in place of a task that does not exist. It reads from
+	// the server.
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
@@ -94,8 +95,8 @@ type TaskDefinition struct {
 	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
 	// Replay is set if results of the task are expensive, such as answers of models. The worker
 	// stores such a result on its disk (worker.Config.Results) until the server has acknowledged
-	// it. If the worker claims the task again before that, it calls Replay with the stored result
-	// instead of Run.
+	// it. If the worker claims the task again before that, it does not call Run. It calls Replay
+	// with the stored result.
 	//
 	// Replay streams what Run has streamed, and the attempt then returns the stored result. If
 	// Replay returns an error, the worker discards the stored result and calls Run. Replay may

@@ -141,8 +141,8 @@ func Confined(net, requires string) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Net, s.TaskOptions.Requires = net, requires }
 }
 
-// KeyTTL sets how long the task's Key identifies this task after its end. If a checkpoint is created
-// after that time, the next task with the key is a new task.
+// KeyTTL sets how long the task's Key identifies this task after the task has ended. If a
+// checkpoint is created after that time, the next task with the key is a new task.
 func KeyTTL(d time.Duration) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.KeyTTL = d }
 }

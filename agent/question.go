@@ -40,7 +40,8 @@ type Question struct {
 	// Details are shown beside the prompt. They are encoded as JSON, and a voter approves exactly this
 	// JSON.
 	Details any
-	// Call, if set, is the tool call that an approval is about. Its arguments are the details.
+	// Call, if set, is the tool call that an approval is about. The arguments of the call are the
+	// question's details.
 	Call *QuestionCall
 	// Needed, NotAsker and By determine how many people must answer, and who may. They have the
 	// meaning of the fields of perdure.QuestionTerms with these names.
@@ -130,7 +131,8 @@ func encoded(what string, value any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// QuestionRef refers to a question that was asked, or contains the error why it could not be asked.
+// QuestionRef refers to a question that was asked, or contains the reason why a question could not
+// be asked.
 type QuestionRef struct {
 	ID  uuid.UUID
 	err error
@@ -143,7 +145,7 @@ func NewQuestionRef(id uuid.UUID) QuestionRef { return QuestionRef{ID: id} }
 // error err.
 func FailedQuestionRef(err error) QuestionRef { return QuestionRef{err: err} }
 
-// Err returns the reason why the question could not be asked, or nil if it was.
+// Err returns the reason why the question could not be asked, or nil if the question was asked.
 func (a QuestionRef) Err() error { return a.err }
 
 // MarshalJSON returns the id of the question as a JSON string.
@@ -229,7 +231,8 @@ func AskVotes(needed int) QuestionOption { return func(q *Question) { q.Needed =
 // the current response has taken.
 func AskOthers() QuestionOption { return func(q *Question) { q.NotAsker = true } }
 
-// AskFail lets the question expire after the duration d without an answer.
+// AskFail lets the question expire after the duration d. The wait for the answer then returns
+// ErrExpired.
 func AskFail(d time.Duration) QuestionOption {
 	return func(q *Question) { q.Expires, q.OnExpiry = d, perdure.OnExpiryFail }
 }

@@ -24,8 +24,8 @@ type Task[In, Out any] struct {
 
 // Output returns a copy of the task kind that registers a JSON Schema of the result, such as
 // Schema[Out](). Workers can register different schemas for the kind. If a result fits none of the
-// schemas that were registered within a day, the task fails with code invalid_argument, and is not
-// retried.
+// schemas that workers have registered in the last 24 hours, the task fails with code
+// invalid_argument, and is not retried.
 func (t Task[In, Out]) Output(schema json.RawMessage) Task[In, Out] {
 	t.Spec.OutputSchema = schema
 	return t

@@ -43,7 +43,7 @@ type Client struct {
 	o    Options
 	base *url.URL
 
-	// wait waits for the pause between attempts of Follow. Tests replace it.
+	// wait sleeps for the duration d between two attempts of Follow. Tests replace it.
 	wait func(ctx context.Context, d time.Duration) error
 	// idle is the longest time that a stream may be silent: three ping intervals of the server.
 	idle time.Duration

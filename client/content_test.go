@@ -12,7 +12,7 @@ import (
 )
 
 // TestEntriesAreWhole checks that the client requests, one by one, the entries whose content the
-// server leaves out of a page, except those whose content is on a worker.
+// server leaves out of a page, except those whose content only a worker has.
 func TestEntriesAreWhole(t *testing.T) {
 	large, away := uuid.New(), uuid.New()
 	asked := 0
@@ -39,7 +39,7 @@ func TestEntriesAreWhole(t *testing.T) {
 
 // TestFetch checks that Fetch requests a content that the server left out of a response, by the
 // hash of the content and only once. Fetch sends no request for a content that the response
-// contains or that is on a worker. A response that is too short is an error.
+// contains or that only a worker has. A response that is too short is an error.
 func TestFetch(t *testing.T) {
 	c, asked := answer(t, 200, `"whole"`)
 	x := perdure.Execution{Input: json.RawMessage(`{}`), Output: json.RawMessage("null"), OutputBytes: 7, OutputSHA256: "ab12"}

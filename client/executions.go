@@ -208,9 +208,9 @@ type CompactRequest struct {
 	IdempotencyKey string `json:"-"`
 }
 
-// Compact asks a react agent to compact its conversation as soon as no turn is running: the model then
-// sees a summary instead of the older part. Errors: invalid_argument, not_found, conflict (the
-// execution is of another kind), execution_ended, idempotency_key_reused.
+// Compact asks a react agent to compact its conversation as soon as no turn is running: the model
+// then sees a summary instead of the older messages. Errors: invalid_argument, not_found, conflict
+// (the execution is of another kind), execution_ended, idempotency_key_reused.
 func (c *Client) Compact(ctx context.Context, id uuid.UUID, r CompactRequest) (SignalReply, error) {
 	header := http.Header{}
 	if r.IdempotencyKey != "" {

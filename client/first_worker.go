@@ -14,7 +14,7 @@ const WorkerWait = 10 * time.Second
 
 // awaitWorker repeats a request as long as the server refuses it because no worker of the org has
 // ever registered, up to WorkerWait. The server stores nothing for a refused request. Before the
-// first pause, awaitWorker calls the function `waits`, if it is not nil.
+// first pause, awaitWorker calls the function `waits` if `waits` is not nil.
 func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() error) error {
 	for left := WorkerWait; ; {
 		err := send()
@@ -33,9 +33,9 @@ func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() erro
 	}
 }
 
-// noWorkerYet reports whether the server refused a start because no worker has registered, and returns
-// the pause before the next attempt. It returns false for other unavailable errors, because the
-// execution may have been stored.
+// noWorkerYet reports whether the server refused a start because no worker has registered, and
+// returns the pause before the next attempt. It returns false for other errors with the code
+// unavailable, because the execution may have been stored.
 func noWorkerYet(err error) (time.Duration, bool) {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.Unavailable || coded.RetryAfter <= 0 {

@@ -22,9 +22,10 @@ const (
 //
 // If the stream breaks, Follow resumes exactly after the last event that it returned. It pauses
 // before each attempt, for a random time: at most 1 s before the first attempt, at most twice as
-// long before each further attempt, and never over 30 s. If the server requires a longer pause,
-// Follow waits that long, but at most 5 min. After an event of type reset the caller must discard
-// earlier events. If the first records of a log have been deleted, its first event is a reset.
+// long before each further attempt, and never more than 30 s. If the server requires a longer
+// pause, Follow waits that long, but at most 5 min. After an event of type reset the caller must
+// discard earlier events. If the first records of a log have been deleted, its first event is a
+// reset.
 //
 // Follow ends with an error if ctx ends (the context's cause) or if the server refuses the request:
 // unauthenticated, permission_denied, not_found, invalid_argument (cursor).
@@ -38,8 +39,8 @@ func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.S
 }
 
 // resumed calls the function `once`, which reads one stream. After an error that may be temporary,
-// it pauses and calls `once` again. It returns nil when `once` returns nil, or when the reader has
-// left its loop.
+// it pauses and calls `once` again. It returns nil when `once` returns nil, or when the caller of
+// Follow or FollowQuestions has left its loop over the events.
 func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bool, err error)) error {
 	for tries := 0; ; tries++ {
 		got, err := once(ctx)
@@ -60,7 +61,7 @@ func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bo
 	}
 }
 
-// errLeft reports that the reader has left its loop over the events.
+// errLeft reports that the caller of Follow or FollowQuestions has left its loop over the events.
 var errLeft = errors.New("the reader has left")
 
 // streamReader is the state of one call of Follow.

@@ -18,8 +18,8 @@ type GrantFilter struct {
 	DefinitionID *uuid.UUID
 }
 
-// GrantsPage returns one page of the grants, which are approvals that also answer later questions,
-// newest first. Errors: invalid_argument, permission_denied.
+// GrantsPage returns one page of the grants, newest first. A grant is a remembered approval, which
+// answers later questions. Errors: invalid_argument, permission_denied.
 func (c *Client) GrantsPage(ctx context.Context, f GrantFilter, o PageOptions) (Page[*perdure.ApprovalGrant], error) {
 	q := o.query()
 	if f.ExecutionID != nil {

@@ -73,8 +73,8 @@ func (c *Client) Audit(ctx context.Context) iter.Seq2[perdure.AuditRecord, error
 	})
 }
 
-// RevokeKey revokes an API key. Within 5 s, the server refuses requests with the key and ends its
-// open streams. Errors: not_found, permission_denied.
+// RevokeKey revokes an API key. Within 5 s, the server refuses requests with the key and ends the
+// open streams of the key. Errors: not_found, permission_denied.
 func (c *Client) RevokeKey(ctx context.Context, id uuid.UUID) (*perdure.APIKey, error) {
 	var key perdure.APIKey
 	if err := c.call(ctx, request{method: http.MethodDelete, path: []string{"keys", id.String()}}, &key); err != nil {

@@ -157,7 +157,7 @@ type QuestionsSnapshot struct {
 
 // QuestionEvent is an event of FollowQuestions. Exactly one of the fields is set.
 type QuestionEvent struct {
-	// All are all open questions of the org. They replace the questions from earlier events.
+	// All contains the open questions of the org. They replace the questions from earlier events.
 	All *QuestionsSnapshot
 	// Changed is a question that is new or has changed since the last event.
 	Changed *perdure.Question

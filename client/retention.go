@@ -10,8 +10,8 @@ import (
 )
 
 // PutContent uploads content of exactly `length` bytes. A signal to the execution can then refer to
-// the content. The server deletes content to which no signal refers within an hour. Errors:
-// not_found, execution_ended, payload_too_large.
+// the content. If no signal refers to the content within an hour, the server deletes the content.
+// Errors: not_found, execution_ended, payload_too_large.
 func (c *Client) PutContent(ctx context.Context, id uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	var out struct {
 		BlobID uuid.UUID    `json:"blobId"`
@@ -57,7 +57,7 @@ type PruneRequest struct {
 	OlderThan    string           `json:"olderThan,omitempty"`
 	Status       []perdure.Status `json:"status,omitempty"`
 	DefinitionID *uuid.UUID       `json:"agentDefinitionId,omitempty"`
-	// DryRun reports what would be deleted, without deleting it.
+	// DryRun makes Prune delete nothing and report what it would delete.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 

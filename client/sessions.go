@@ -18,7 +18,8 @@ func (c *Client) Sessions(ctx context.Context) iter.Seq2[*perdure.Session, error
 }
 
 // RevokeSession ends a browser session. Within 5 s, the server refuses requests of the session and
-// ends its open streams. Errors: not_found, also for a session that the API key may not see.
+// ends the open streams of the session. Errors: not_found, also for a session that the API key may
+// not see.
 func (c *Client) RevokeSession(ctx context.Context, id uuid.UUID) (*perdure.Session, error) {
 	var session perdure.Session
 	if err := c.call(ctx, request{method: http.MethodDelete, path: []string{"sessions", id.String()}}, &session); err != nil {

@@ -13,7 +13,7 @@ import (
 type eventFrames struct{ r *bufio.Reader }
 
 // newFrames returns a reader of the events in r. It calls the function `alive` each time that a
-// part of an event arrives, because a large event may arrive slowly.
+// part of an event arrives, so that a large event that arrives slowly does not count as silence.
 func newFrames(r io.Reader, alive func()) *eventFrames {
 	return &eventFrames{bufio.NewReaderSize(livenessReader{r, alive}, 64<<10)}
 }

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced starts a span for the request and adds its trace context to the request's headers. If the
-// caller's context has no span, traced does nothing.
+// traced starts a span for the request and adds the span's trace context to the request's headers.
+// If the caller's context has no span, traced does nothing.
 func traced(req *http.Request) (*http.Request, func(status int, err error)) {
 	above := trace.SpanFromContext(req.Context())
 	if !above.SpanContext().IsValid() {

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// idleConns is the maximum number of idle connections. It is as high as the number of concurrent
-	// requests of a busy program. The standard library keeps two per host, and would open a new
-	// connection for each further request.
+	// idleConns is the maximum number of idle connections. It is as high as the number of
+	// concurrent requests of a busy program. The standard library keeps two idle connections per
+	// host, and would open a new connection for each further request.
 	idleConns = 256
 	// idleFor is how long an idle connection stays open. Servers close idle connections after two
 	// minutes.
@@ -30,8 +30,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// onThisMachine reports whether host is localhost or a loopback address. The client does not ask for
-// compressed responses on this machine, because compression takes longer than copying.
+// onThisMachine reports whether host is localhost or a loopback address. The client does not ask a
+// server on this machine for compressed responses, because compression takes longer than copying.
 func onThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

@@ -18,8 +18,8 @@ type NewWebhook struct {
 }
 
 // WebhookSettings are the settings of a webhook that an org chooses. Without Events, the webhook
-// receives the events agent.*. A nil Enabled enables a new webhook, and does not change an existing
-// one.
+// receives all events whose type begins with "agent.". A nil Enabled enables a new webhook, and
+// does not change an existing one.
 type WebhookSettings struct {
 	URL         string   `json:"url"`
 	Events      []string `json:"events,omitempty"`
@@ -65,8 +65,8 @@ func (c *Client) DeleteWebhook(ctx context.Context, id uuid.UUID) error {
 
 // RotateWebhook replaces the signing secret of a webhook. For 24 hours, the server signs deliveries
 // with both the new and the old secret. If `dropOld` is true, RotateWebhook creates no new secret.
-// It only ends, at once, the use of the secret from before the last rotation. Errors: not_found,
-// permission_denied.
+// Instead, the server immediately stops signing with the secret that the last rotation replaced.
+// Errors: not_found, permission_denied.
 func (c *Client) RotateWebhook(ctx context.Context, id uuid.UUID, dropOld bool) (*NewWebhook, error) {
 	var w NewWebhook
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks", id.String(), "rotate"}, body: map[string]bool{"dropOld": dropOld}}, &w)

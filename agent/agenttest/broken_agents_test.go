@@ -160,7 +160,7 @@ func TestReportsWrongScenario(t *testing.T) {
 	wantFinding(t, found, "undisturbed: the execution cannot be started")
 }
 
-// checkpoints returns an agent that sets as many checkpoints as its input says.
+// checkpoints returns an agent that creates as many checkpoints as its input says.
 func checkpoints() agent.Definition {
 	return agent.DefineFunc("checkpoints", func(ctx agent.Context, n int) (int, error) {
 		for i := range n {

@@ -40,7 +40,7 @@ func different(want, got Outcome) string {
 }
 
 // withoutStack returns the message without the stack of a panic, because the stack contains
-// addresses.
+// addresses, which differ between runs.
 func withoutStack(message string) string {
 	before, _, _ := strings.Cut(message, "\ngoroutine ")
 	return before

@@ -18,7 +18,8 @@ func transfer(ctx agent.Context, cents int) (string, error) {
 	return fmt.Sprintf("%d cents are transferred", cents), nil
 }
 
-// checkTransfer has the content that a function TestTransfer has in the test file of a program.
+// checkTransfer is a test of the agent transfer. In the test file of a program, its name would be
+// TestTransfer.
 func checkTransfer(t *testing.T) {
 	double := func(cents int) (int, error) { return 2 * cents, nil }
 	s := agenttest.Scenario{

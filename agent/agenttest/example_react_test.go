@@ -20,7 +20,8 @@ func forecast() tool.Tool {
 	}, tool.WithOnLost(perdure.OnLostRetry))
 }
 
-// checkWeather has the content that a function TestWeather has in the test file of a program.
+// checkWeather is a test of the react agent with the tool forecast. In the test file of a program,
+// its name would be TestWeather.
 func checkWeather(t *testing.T) {
 	o := agenttest.Run(t, agenttest.Scenario{
 		Input: "Do I need an umbrella in Bern?",

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// nurse is an agent that asks a patient a question a day later, and records the answer.
+// nurse is an agent that waits for a day, asks a patient a question, and records the answer.
 func nurse(ctx agent.Context, patient string) (string, error) {
 	if err := ctx.Sleep(24 * time.Hour); err != nil {
 		return "", err
@@ -26,7 +26,8 @@ func nurse(ctx agent.Context, patient string) (string, error) {
 	return patient + " was asked", err
 }
 
-// checkNurse has the content that a function TestNurse has in the test file of a program.
+// checkNurse is a test of the agent nurse. In the test file of a program, its name would be
+// TestNurse.
 func checkNurse(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("nurse", nurse),

@@ -89,8 +89,9 @@ func TestWhatGenerateRefuses(t *testing.T) {
 	}
 }
 
-// TestGenerateInALoop checks that each call of a loop's step can use the same name for a new request to
-// the model. Within one call, the same name with other messages is refused.
+// TestGenerateInALoop checks that each call of a loop's step can use the same name for a new
+// request to the model. Outside of a loop, Generate refuses a second request with the same name and
+// other messages.
 func TestGenerateInALoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	o := react.GenerateOptions{Model: part().Model, Name: "n"}

@@ -105,7 +105,7 @@ func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 }
 
 // TestLoopEndsWithAnError checks that Loop returns an error of its step function, and creates no
-// checkpoint for that call.
+// checkpoint for the call that returned the error.
 func TestLoopEndsWithAnError(t *testing.T) {
 	o := agenttest.Run(t, agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("fails", func(ctx agent.Context, _ int) (string, error) {
 		n := 0

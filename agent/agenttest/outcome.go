@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// Outcome is the result of an execution. Its ids are replaced by fixed names, so that outcomes of
+// Outcome is the result of an execution. It has fixed names in place of ids, so that outcomes of
 // different runs can be compared.
 type Outcome struct {
 	// Status is WAITING if the execution waits for a signal that the scenario never sends.

@@ -86,7 +86,7 @@ func describe(c perdure.Commit) string {
 	return "the commit of " + strings.Join(parts, ", ")
 }
 
-// learn records the kinds of the tasks in claims.
+// learn records the kinds of the tasks that a worker has claimed.
 func (w *world) learn(claims []perdure.TaskClaim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -52,7 +52,7 @@ func tasksOf(c react.Config) []agent.TaskKind {
 }
 
 // partly is an agent that calls react.Run with its input as the prompt, and returns the text that
-// saidBy returns for the result.
+// saidBy returns for the result of react.Run.
 func partly(o react.RunOptions) agent.Definition {
 	return agent.DefineFunc("partly", func(ctx agent.Context, prompt string) (string, error) {
 		r, err := react.Run(ctx, []perdure.Message{perdure.UserText(prompt)}, o)
@@ -401,9 +401,9 @@ func TestRunIsCancelled(t *testing.T) {
 }
 
 // TestRunTightensItsPolicies checks that react.Run obeys the stricter of two policies: that of the
-// execution and that in the code. Both ask about one call. Only the policy in the code asks about
-// another call, and requires confinement of a third. The test also checks rules about the number of
-// the turn.
+// execution and that in the code. Both policies ask about one call. Only the policy in the code
+// asks about another call, and requires confinement of a third. The test also checks rules about
+// the number of the turn.
 func TestRunTightensItsPolicies(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn

@@ -132,8 +132,8 @@ func (w *world) live(ctx context.Context) error {
 	}
 }
 
-// step performs the actions of the scenario that are due now. It returns a duration in which nothing
-// else becomes due, or a negative one if the run has ended.
+// step performs the actions of the scenario that are due now. It returns a duration in which
+// nothing else becomes due, or a negative duration if the run has ended.
 func (w *world) step(ctx context.Context, c *runProgress) (time.Duration, error) {
 	x, err := w.core.Store.Execution(ctx, org, w.id)
 	if err != nil || x.Status.Terminal() {
@@ -294,8 +294,9 @@ func (w *world) rest(ctx context.Context, x *perdure.Execution, c *runProgress, 
 	rest := w.MaxVirtual - w.elapsed()
 	sooner := func(d time.Duration) { rest = min(rest, max(d, latency)) }
 	if x.Status != perdure.StatusWaiting || x.Wait.Reason() == "task" {
-		// The test cannot read the timeouts of the running work. So it looks again after a fraction
-		// of the time since the last call of a worker, and notices a timeout slightly late.
+		// The test cannot read the timeouts of the running work. So it checks the execution again
+		// after a fraction of the time since the last call of a worker, and notices a timeout
+		// slightly late.
 		sooner(max(least, now.Sub(c.quiet)/part))
 	}
 	if !deadline.IsZero() {

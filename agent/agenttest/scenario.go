@@ -46,7 +46,8 @@ type Scenario struct {
 	Remember func(q perdure.Question) *perdure.Remember
 	// CancelAfter is the time from the start until the execution is cancelled; 0 means never.
 	CancelAfter time.Duration
-	// Before, if set, is called before each run with a copy of the scenario, which it may change.
+	// Before, if set, is called before each run with a copy of the scenario. Before may change the
+	// copy.
 	Before func(s *Scenario)
 	// Normalize, if set, removes from an outcome what may differ between runs.
 	Normalize func(o *Outcome)

@@ -36,8 +36,8 @@ type write struct {
 	stale func() bool
 }
 
-// send delivers the write c with the fault that the plan injects there. If the server stores a
-// write of a worker that has lost its lease, send notes this as a fault of the run.
+// send delivers the write c with the fault that the plan injects at this write. If the server
+// stores a write of a worker that has lost its lease, send notes this as a fault of the run.
 func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error) {
 	time.Sleep(latency)
 	defer l.w.poke()

@@ -16,9 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestFaultsAtACommit checks, for each fault at a commit, how often the agent's function is entered,
-// and how often the function finds a checkpoint when it is entered again. It finds one if the commit
-// was stored before the worker died or lost its lease.
+// TestFaultsAtACommit checks, for each fault at a commit, how often the agent's function is
+// entered, and how often the function finds a checkpoint when it is entered again. The function
+// finds a checkpoint if the commit was stored before the worker died or lost its lease.
 func TestFaultsAtACommit(t *testing.T) {
 	entered, kept := 0, 0
 	s := Scenario{

@@ -34,7 +34,7 @@ const (
 	// the duration of each call, so that the clock shows different times before and after the call.
 	restart = time.Second
 	latency = time.Millisecond
-	// never is longer than any run. The workers' polls wait for this time.
+	// never is longer than any run. A worker's poll waits at most this long for work.
 	never = 1 << 62
 )
 

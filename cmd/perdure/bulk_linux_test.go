@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestPruneAsksInATerminal checks that a prune in a terminal shows what it would delete, and deletes nothing
-// unless a person confirms it. It does not ask with --yes, without a terminal, and if there is nothing to
-// delete.
+// TestPruneAsksInATerminal checks that a prune in a terminal shows what it would delete, and
+// deletes nothing unless a person confirms it. The command asks nobody with --yes, without a
+// terminal, or if there is nothing to delete.
 func TestPruneAsksInATerminal(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -156,8 +156,8 @@ func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 	}
 }
 
-// TestChatSaysWhatCompactionDid checks that a waiting run compacts at once, and that the chat prints
-// the result.
+// TestChatSaysWhatCompactionDid checks that a run that waits for a message compacts its
+// conversation at once, and that the chat prints the result.
 func TestChatSaysWhatCompactionDid(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -183,9 +183,9 @@ func TestChatSaysWhatCompactionDid(t *testing.T) {
 	s.ends(4)
 }
 
-// TestChatThatIsLeftAtWorkSaysHowToContinue checks that /quit while the turn works prints the
-// commands that continue the run. They include perdure tail only if a worker other than the chat's
-// runs the turn.
+// TestChatThatIsLeftAtWorkSaysHowToContinue checks that /quit during a turn prints the commands
+// that continue the run. They include perdure tail only if a worker other than the chat's runs the
+// turn.
 func TestChatThatIsLeftAtWorkSaysHowToContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

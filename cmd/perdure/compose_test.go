@@ -15,7 +15,7 @@ import (
 
 // TestComposeServicesRun runs the command lines of compose.yaml as processes, in the order of that
 // file. The processes create tables and a key, start servers, and run an agent. The test kills one
-// server and checks that a run completes at the other.
+// server and checks that a run completes at the other server.
 func TestComposeServicesRun(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	c, dir, store := composition(t), t.TempDir(), opentest.URL(t)

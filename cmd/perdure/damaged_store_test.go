@@ -87,9 +87,9 @@ func ready(t *testing.T, base string) (status int, body string) {
 }
 
 // TestDamageEndsTheServer checks what happens if a server was killed and a page of its store is
-// damaged afterwards. The next server finds the page after its start: it refuses writes, reports
-// that it is not ready, and ends with exit code 1. With --check=before, a server finds the damage
-// before it starts. Once a server has found the damage, every start fails until the page is
+// damaged afterwards. The next server finds the damaged page after its start: it refuses writes,
+// reports that it is not ready, and ends with exit code 1. With --check=before, a server finds the
+// damage before it starts. Once a server has found the damage, every start fails until the page is
 // repaired.
 func TestDamageEndsTheServer(t *testing.T) {
 	longtest.Skip(t, "seconds")

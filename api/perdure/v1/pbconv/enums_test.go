@@ -13,8 +13,8 @@ import (
 )
 
 // TestEveryConstantHasAnEnumNumber checks that each constant of the root package whose type is in
-// the map `tables` has an enum number that maps back to it. A constant without a number would be
-// sent as "".
+// the map `tables` has an enum number that maps back to the constant. A constant without a number
+// would be sent as "".
 func TestEveryConstantHasAnEnumNumber(t *testing.T) {
 	tables := map[string]func(string) bool{
 		"Status":          has(statuses),

@@ -89,8 +89,8 @@ func checkStore(ctx context.Context, a *setup.App, where string) error {
 	return nil
 }
 
-// printUnchecked prints a warning on standard error if the last server's check of the store found
-// damage, or if the store was not closed cleanly and no check has been completed since.
+// printUnchecked prints a warning on standard error if the last check of the store by a server
+// found damage, or if the store was not closed cleanly and no check has been completed since.
 func printUnchecked(a *setup.App, unchecked, damaged bool) {
 	switch {
 	case damaged:

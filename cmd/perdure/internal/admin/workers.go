@@ -191,7 +191,7 @@ prints the state, and nothing changes. Only an admin may use it.`,
 }
 
 // printResumed prints what resuming a queue has changed. The parameter `queues` has the server's
-// queues before the command.
+// queues as they were before the command.
 func printResumed(a *setup.App, name string, queues []*perdure.QueueInfo) error {
 	var names []string
 	for _, q := range queues {

@@ -33,7 +33,7 @@ type Worker struct {
 	// modelTable is the path of the file with prices and limits of models, from --model-table.
 	modelTable string
 
-	// The command sets these fields, not the user.
+	// The code of the command sets these fields.
 	Version string // version of this program
 	Queues  []string
 	Parked  int // negative: no agent is parked

@@ -20,7 +20,7 @@ func waitFor(ended <-chan error) {
 
 // exitOnStoreFailure ends the process if the worker's store fails before the worker has ended. The
 // worker can no longer store its work, but would keep the leases on that work until they expire.
-// The next start recovers as after a crash.
+// The next process recovers as after a crash.
 func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 	select {
 	case <-kept.Failed():

@@ -16,7 +16,8 @@ import (
 
 // approve handles /approve. With an id, the terminal shows the question that has the id and asks
 // it, so that nobody approves what was not shown. Without an id, approve lists the open questions;
-// but if the terminal already asks the only one, approve approves that question.
+// but if only one question is open and the terminal already asks it, approve approves that
+// question.
 func (s *session) approve(ctx context.Context, operand string) error {
 	open, err := s.readQuestions(ctx, s.current())
 	if err != nil {
@@ -96,8 +97,8 @@ func shortID(id uuid.UUID, all []*perdure.Question) string {
 }
 
 // findQuestion returns the id of the run's question whose id begins with the text. `open` has the
-// open questions. It is an error if no id or several ids begin with the text, or if the question is
-// no longer open.
+// open questions. It returns an error if no id or several ids begin with the text, or if the
+// question is no longer open.
 func (s *session) findQuestion(ctx context.Context, open []*perdure.Question, text string) (id uuid.UUID, err error) {
 	if strings.ContainsAny(text, " \t\n") {
 		return id, errors.New("/approve takes one id, and the answer is asked for afterwards; nothing was sent")

@@ -94,7 +94,7 @@ func (s *session) answer(ctx context.Context, q *askedHere, text string) error {
 }
 
 // chooseNext sets the question that the terminal asks next. If the terminal is asking another
-// question or following the log, chooseNext interrupts this with errSetAside.
+// question or following the log, chooseNext ends the asking or the following with errSetAside.
 func (s *session) chooseNext(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +141,8 @@ func (s *session) setPause(pause context.CancelCauseFunc) {
 	s.pause = pause
 }
 
-// askNext asks the question that the user has chosen. It returns an error if the chat has to stop
-// following the run, and shows any other error to the user.
+// askNext asks the question that the user has chosen. It returns an error only if the chat has to
+// stop following the run. It shows other errors to the user.
 func (s *session) askNext(ctx context.Context, w *watcher.Watcher) error {
 	s.mu.Lock()
 	id := s.next

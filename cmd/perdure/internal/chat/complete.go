@@ -137,8 +137,8 @@ func (o *offers) setRuns(runs []*perdure.Execution) {
 	o.runs = runs
 }
 
-// fileCandidates returns the files that match a typed text. Files whose path or name begins with the text
-// come first, then those that contain it elsewhere.
+// fileCandidates returns the files that match a typed text. Files whose path or name begins with
+// the text come first, then files whose path contains the text elsewhere.
 func (o *offers) fileCandidates(prefix string) []editor.Candidate {
 	o.mu.Lock()
 	defer o.mu.Unlock()

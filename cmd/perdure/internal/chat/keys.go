@@ -26,8 +26,8 @@ func (s *session) escape() {
 	}
 }
 
-// interrupt handles Ctrl-C without blocking. The first Ctrl-C has the effect of Esc; with `again`,
-// it is the second Ctrl-C and ends the chat.
+// interrupt handles Ctrl-C without blocking. The first Ctrl-C has the effect of Esc; the second,
+// for which `again` is true, ends the chat.
 func (s *session) interrupt(again bool) {
 	if again {
 		s.quit(errLeft)
@@ -52,8 +52,9 @@ func (s *session) isBusy() bool {
 	return s.busy || s.asked != nil
 }
 
-// stopTurn asks the server to stop the turn of the run. If the terminal is asking a question, it stops
-// asking. The view reports the stopped turn once the event arrives from the log.
+// stopTurn asks the server to stop the turn of the run. If the server stops the turn while the
+// terminal asks a question, the terminal stops asking. The view reports the stop when the event
+// about the stop arrives from the log.
 func (s *session) stopTurn() {
 	id := s.current()
 	s.stops.Store(true)
@@ -75,7 +76,7 @@ func (s *session) stopTurn() {
 	}
 }
 
-// Suspend gives the terminal to f, and takes it back for the chat when f returns.
+// Suspend calls f while the chat does not use the terminal.
 func (s *session) Suspend(f func() error) error { return s.ed.Suspend(f) }
 
 // stoppedHere reports whether the user of this chat has asked to stop the turn. It returns true once for

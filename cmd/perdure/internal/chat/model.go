@@ -74,8 +74,8 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 
 // startRequest returns the settings of a new run. They are the command's settings, but if the user
 // has chosen a model in the chat, that model is the first one. If the command names no models, the
-// new run has the models of the previous run. The result `chosen` is the name of the chosen model if
-// it was not the first one anyway, and otherwise "".
+// new run has the models of the previous run. The result `chosen` is the name of the chosen model.
+// It is "" if the user has chosen none, or if that model would be the first one without the choice.
 func (s *session) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.options.Start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")

@@ -346,8 +346,8 @@ func (s *session) current() uuid.UUID {
 	return s.id
 }
 
-// workspaceRoot returns the folder to which paths in messages are relative. It is the workspace if this
-// process has one, otherwise the current folder.
+// workspaceRoot returns the folder to which paths in messages are relative. This folder is the
+// workspace of this process's worker if there is one, and otherwise the current folder.
 func (s *session) workspaceRoot() string {
 	if s.Server == "" && s.options.Worker.Workspace != "" {
 		return s.options.Worker.Workspace
@@ -355,8 +355,8 @@ func (s *session) workspaceRoot() string {
 	return "."
 }
 
-// decodeInput decodes the input of a run of the react agent. If the input is on a worker, it changes
-// nothing.
+// decodeInput decodes the input of a run of the react agent. If only a worker has the input,
+// decodeInput changes nothing.
 func decodeInput(x *perdure.Execution, in *perdure.ReactInput) error {
 	if terminal.ContentOnWorker(x.Input) {
 		return nil

@@ -34,8 +34,8 @@ func (conn *Conn) HasNoWorkers() bool {
 	return conn.own != nil || (conn.Owner != nil && conn.Owner.Kind == OwnerRun)
 }
 
-// Offline reports whether no other process uses the data directory. Then no worker executes its
-// runs.
+// Offline reports whether no other process uses the data directory. Then no worker executes the
+// runs of the data directory.
 func (conn *Conn) Offline() bool { return conn.own != nil || conn.reading }
 
 // Close ends the connection, and the server in this process if there is one.

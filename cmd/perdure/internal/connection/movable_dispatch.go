@@ -39,7 +39,7 @@ func (m *movableDispatch) use(d perdure.Dispatch, hangUp func()) {
 	m.hangUp = func() { close(done); hangUp() }
 }
 
-// forward tells the worker of the reconnects to one server until the channel `done` is closed.
+// forward reports the reconnects to one server to the worker until the channel `done` is closed.
 func (m *movableDispatch) forward(reconnects, done <-chan struct{}) {
 	for {
 		select {

@@ -29,7 +29,8 @@ type Owner struct {
 	GRPC string `json:"grpc"`
 	// Certificate is the file with the certificate of the address in GRPC; "" for plain text.
 	Certificate string `json:"certificate,omitempty"`
-	// Workspace is the absolute path of the workspace of dev's worker; "" for other kinds.
+	// Workspace is the absolute path of the workspace of the worker of perdure dev; "" for other
+	// kinds.
 	Workspace string `json:"workspace,omitempty"`
 }
 

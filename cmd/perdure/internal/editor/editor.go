@@ -111,7 +111,8 @@ func (e *Editor) Read(ctx context.Context) (text string, ok bool, err error) {
 // SetStatus sets the line below the input.
 func (e *Editor) SetStatus(text string) { e.program.Send(statusMsg(terminal.Inline(text))) }
 
-// SetQueue sets the inputs that were entered and are not part of the output yet.
+// SetQueue sets the entered inputs that wait until the run takes them. The editor shows them above
+// the input line.
 func (e *Editor) SetQueue(texts []string) { e.program.Send(queueMsg(texts)) }
 
 // Suspend restores the terminal to its state before the editor and calls f, which may run another

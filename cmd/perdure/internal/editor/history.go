@@ -129,7 +129,8 @@ func (r *recall) add(text string) {
 	r.reset()
 }
 
-// reset ends the walk through the history. The text in the input line is a draft again.
+// reset ends the walk through the history. The text in the input line is then a new input, not one
+// from the history.
 func (r *recall) reset() { r.at = len(r.history.lines) }
 
 // recalls shows the previous or the next input of the history, if the cursor is in the first or the

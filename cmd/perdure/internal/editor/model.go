@@ -151,7 +151,8 @@ func (m *model) edit(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// enter submits the input. A backslash at the end continues it in the next line.
+// enter submits the input. If the input ends with a backslash, enter instead replaces the backslash
+// by a line break.
 func (m *model) enter() tea.Cmd {
 	text := m.area.Value()
 	remembered := m.e.o.Remembers == nil || m.e.o.Remembers(text)

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Values of Execution.WaitReason, the reason why a run waits. If a run waits for a signal or a question,
-// most commands stop following it.
+// Values of Execution.WaitReason, the reason why a run waits. If a run waits for a signal or a
+// question, most commands stop following the run.
 const (
 	WaitsForSignal   = "signal"
 	WaitsForQuestion = "question"

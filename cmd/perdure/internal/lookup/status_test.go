@@ -57,8 +57,9 @@ func TestStatusesHaveTheWordsOfThePage(t *testing.T) {
 	}
 }
 
-// TestAPausedQueueIsSaidBeforeFeatures checks what a list says about a run whose queue is paused: that
-// the queue is paused, and not which features its worker needs. The queues are read once.
+// TestAPausedQueueIsSaidBeforeFeatures checks what a list says about a run whose queue is paused:
+// that the queue is paused, and not which features its worker needs. queueHolds reads the queues
+// once for all runs of the list.
 func TestAPausedQueueIsSaidBeforeFeatures(t *testing.T) {
 	reads := 0
 	c := connectiontest.Answering(t, func(*http.Request) any {

@@ -69,8 +69,8 @@ func allOf[T any](list iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// signalsOf returns the signals of a run, oldest first. If the server has an earlier version, which cannot
-// list signals, there are none.
+// signalsOf returns the signals of a run, oldest first. If the server has an earlier version, which
+// cannot list signals, signalsOf returns none.
 func signalsOf(ctx context.Context, conn *connection.Conn, run uuid.UUID) iter.Seq2[*perdure.Signal, error] {
 	return func(yield func(*perdure.Signal, error) bool) {
 		for s, err := range conn.Signals(ctx, run) {

@@ -49,8 +49,8 @@ func isAboutAnswer(err error) bool {
 	})
 }
 
-// maxListedChoices is the maximum number of a question's choices for which answersHelp prints a command
-// each.
+// maxListedChoices is the maximum number of choices of a question that answersHelp lists. It prints
+// one command for each of them.
 const maxListedChoices = 10
 
 // answersHelp returns the commands with which the user can answer a question, and a list of the fields of

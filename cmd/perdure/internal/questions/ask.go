@@ -120,7 +120,8 @@ func readLine(q *perdure.Question, line string) (r client.AnswerRequest, wrong s
 	return client.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(line)}, ""
 }
 
-// form is the part of an object's schema that can be asked field by field.
+// form is the part of an object's schema that the terminal needs to ask for the object field by
+// field.
 type form struct {
 	Type       string               `json:"type"`
 	Properties map[string]formField `json:"properties"`

@@ -45,8 +45,8 @@ func readRemember(form string, life time.Duration, r *client.AnswerRequest) erro
 }
 
 // remembered parses the words that a person types after "r" at a question's prompt. It returns an
-// answer that approves the question and says which approval to remember. If it does not know a
-// word, `wrong` lists the words that it knows.
+// answer that approves the question and says which approval to remember. If a word is not valid,
+// `wrong` lists the valid inputs.
 func remembered(words string) (r client.AnswerRequest, wrong string) {
 	remember := perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantExact}
 	for word := range strings.FieldsSeq(words) {

@@ -77,7 +77,7 @@ func (s *AgentFlags) ModelsGiven() ([]perdure.ModelConfig, error) {
 	return builtin.ParseModels(s.models)
 }
 
-// Config returns the AgentConfig with the values of those of its flags that the user has set.
+// Config returns the AgentConfig with the values of the flags that the user has set.
 func (s *AgentFlags) Config() perdure.AgentConfig {
 	c := perdure.AgentConfig{}
 	if s.Given("thinking") {

@@ -118,7 +118,7 @@ func confirm(ctx context.Context, a *setup.App, question string) (bool, error) {
 	return false, a.Stderr.Linef("nothing was changed")
 }
 
-// bulkPoll is the interval at which the progress is read.
+// bulkPoll is the interval at which the command reads the progress of a bulk action.
 const bulkPoll = 500 * time.Millisecond
 
 // follow reads a bulk action until it is completed, and shows its progress.

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands returns the commands for runs, also those of lookup and watcher, which only show them.
+// Commands returns the commands for runs, including those of the packages lookup and watcher, which
+// only show runs.
 func Commands(a *setup.App) []*cobra.Command {
 	list := lookup.NewRunsCommand(a)
 	list.AddCommand(newPruneCommand(a), newPromoteCommand(a), newBulkCancelCommand(a), newBulkRetryCommand(a))

@@ -148,7 +148,7 @@ func workspaceOf(data string, x *perdure.Execution) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// pastEntries is the number of the newest entries that a command reads of a run that it continues.
+// pastEntries is the number of the newest entries that a command reads when it continues a run.
 const pastEntries = 100
 
 // wake sends the signal that continues the run: the prompt as a message of the user or, after a

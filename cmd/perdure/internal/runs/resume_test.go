@@ -19,7 +19,7 @@ import (
 
 // TestResumeRefusesAMessageThatTheRunDoesNotWaitFor checks that perdure resume refuses a message,
 // and does not send it, if the run waits for a signal that is not a message. The run would never
-// take it, and the command would wait forever.
+// take the message, and the command would wait forever.
 func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 	for _, signal := range []string{"approve", perdure.UserMessage, "*"} {
 		run, sent := uuid.New(), 0

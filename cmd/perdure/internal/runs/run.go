@@ -25,8 +25,8 @@ type RunCommand struct {
 	chat       bool
 	detach     bool
 	local      bool
-	// With plan, the model gets only tools that change nothing. With noAgentsFile, the system
-	// prompt does not contain the file AGENTS.md.
+	// If `plan` is set, the model gets only tools that change nothing. If noAgentsFile is set, the
+	// system prompt does not contain the file AGENTS.md.
 	plan, noAgentsFile bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// chooseQueue sets the queue of the run, and so which worker executes it: one in this process, on a private
-// queue, or one of the server's workers.
+// chooseQueue sets the queue of the run. The queue determines which worker executes the run: one in
+// this process, if the queue is private, or one of the server's workers.
 func (r *RunCommand) chooseQueue(conn *connection.Conn, q *client.StartRequest) error {
 	metadata, err := r.agent.MetadataJSON()
 	if err != nil {

@@ -24,7 +24,7 @@ type knownSignals struct {
 	awaited []string
 }
 
-// builtinSignals are the signals of the built-in agent, which registers none.
+// builtinSignals are the signals of the built-in agent, which registers no signals.
 var builtinSignals = []perdure.SignalSpec{
 	{
 		Name: perdure.UserMessage, Description: "a message of the user",
@@ -62,7 +62,8 @@ func (k knownSignals) names() []string {
 	return slices.DeleteFunc(names, perdure.IsPattern)
 }
 
-// spec returns the registration of a signal; one without a schema if there is none.
+// spec returns the registration of a signal. If the kind has not registered the signal, the result
+// has only the name.
 func (k knownSignals) spec(name string) perdure.SignalSpec {
 	for _, s := range k.specs {
 		if s.Name == name || perdure.IsPattern(s.Name) && perdure.MatchName(s.Name, name) {

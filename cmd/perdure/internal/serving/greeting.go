@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// printAddresses prints the addresses of the server and, for dev, how to sign in.
+// printAddresses prints the addresses of the server and, for perdure dev, how to sign in.
 func (s *serverCommand) printAddresses(own *server.Server, kind connection.OwnerKind) {
 	say := func(what, value string) { _ = s.Stdout.Linef("  %-11s %s", what, value) }
 	local := own.HTTPScheme() + "://" + own.HTTPAddress() + "/"

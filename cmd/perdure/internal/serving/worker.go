@@ -76,8 +76,8 @@ func (w *workerCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The worker records in this directory the processes that its tools start. If the worker
-	// crashes, its next start kills those that still run.
+	// The worker records in this directory the processes that its tools start. When the worker
+	// starts after a crash, it kills those processes that still run.
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return setup.NewUsageError("the data directory "+data+" cannot be made: "+err.Error(), "give another one with --data")
 	}

@@ -33,8 +33,8 @@ func (w *workerCommand) dial(ctx context.Context, o remote.Options) (*remote.Cli
 	}
 }
 
-// fillAddress sets the options that the user has not given. It takes them from the server that owns the
-// data directory.
+// fillAddress sets the options that the user has not given. It reads their values from the data
+// directory of a running server.
 func (w *workerCommand) fillAddress(o *remote.Options, data string) error {
 	switch {
 	case strings.Contains(o.Addr, "://"):

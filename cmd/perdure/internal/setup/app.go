@@ -22,8 +22,8 @@ type App struct {
 
 	// Tracing exports the spans of the command.
 	Tracing tracing
-	// ServerFlags are the flags that select the server, for commands that are suggested to the
-	// user.
+	// ServerFlags are the flags that select the server. A message that suggests a command to the
+	// user adds these flags to the command.
 	ServerFlags string
 
 	// Interrupts lets the command handle Ctrl-C.

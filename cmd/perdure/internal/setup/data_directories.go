@@ -43,7 +43,7 @@ const maxDataDirs = 256
 const systemDataDir = "/var/lib/perdure"
 
 // dataDirList returns the directory that lists this user's data directories, one file each. Tools
-// may not access any of them, because each directory holds the token of its server. It returns ""
+// may not access these data directories, because each holds the token of its server. It returns ""
 // if the user has no home directory.
 func dataDirList() string {
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
@@ -58,7 +58,7 @@ func dataDirList() string {
 
 // ListDataDir adds the data directory to the list of this user's data directories. It ignores
 // errors, because serving works without the list, as in a container with a read-only root. If the
-// directory is not in the list, other processes know it only if it is the default.
+// directory is not in the list, other processes find it only if it is the default data directory.
 func ListDataDir(data string) {
 	list, real := dataDirList(), data
 	if resolved, err := filepath.EvalSymlinks(data); err == nil {

@@ -29,8 +29,8 @@ func ExitWith(code int) error { return exitError{code} }
 
 func (e exitError) Error() string { return "exit" }
 
-// ExitCode returns the exit code of the program for a command's error. An error from before the command
-// began to work is about flags and arguments, and has the code ExitUsage.
+// ExitCode returns the exit code of the program for a command's error. An error that occurs before
+// the command begins its work is about flags and arguments, and has the code ExitUsage.
 func (a *App) ExitCode(err error) int {
 	var ended exitError
 	var usage UsageError

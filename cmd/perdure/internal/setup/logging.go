@@ -45,7 +45,7 @@ func (a *App) logLevelOr(usual slog.Level) (slog.Level, error) {
 	return level, err
 }
 
-// Logger returns a logger to standard error with the level, unless the flags set another. If
+// Logger returns a logger to standard error with the level, unless the flags set another level. If
 // standard error is not a terminal, the format is JSON.
 func (a *App) Logger(level slog.Level) *slog.Logger {
 	level, _ = a.logLevelOr(level) // checked when the command began

@@ -48,8 +48,9 @@ func (v *TextView) work(s Style, text string) {
 func (v *TextView) Step(t *perdure.Task) { v.work(taskStyle(t), taskLine(t)) }
 
 // signal shows a signal that the run has received. For a react agent it shows signals only if the
-// option ShowSignals is set, and never a user message, because the view shows that as an entry.
-// Without the option, it shows only who has stopped a turn, with the method stopped.
+// option ShowSignals is set, and never a user message, because the view shows user messages as
+// entries. Without the option, it shows only one signal of a react agent, the one that stops a
+// turn: the method stopped prints who has sent it.
 func (v *TextView) signal(e client.Event) error {
 	var d struct {
 		Name  string          `json:"signalName"`

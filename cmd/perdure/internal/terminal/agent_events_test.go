@@ -48,8 +48,9 @@ signal large · (too large to be shown here; perdure show has it)
 	}
 }
 
-// TestAnswersAreShownWithTheirValue checks that the answer to a question is shown with the beginning of
-// its value. The exceptions are a value on a worker and a value that is too large for the log.
+// TestAnswersAreShownWithTheirValue checks that the answer to a question is shown with the
+// beginning of its value. The exceptions are a value that only a worker has, and a value that is
+// too large for the log.
 func TestAnswersAreShownWithTheirValue(t *testing.T) {
 	const begin = `question.asked {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","kind":"input","subject":"card","prompt":"Which one?"}
 	`

@@ -93,8 +93,8 @@ func cutLine(line string) string {
 // lines returns the number of lines of the output after the head.
 func (f *folded) lines() int { return f.left + len(f.tail) }
 
-// rest returns the number of lines that are left out, and the end of the output. It forgets these
-// lines, but still counts the head as shown.
+// rest returns the number of lines that are left out, and the end of the output. It removes both
+// from f, but f still counts the head as shown.
 func (f *folded) rest() (left int, end string) {
 	left, end = f.left, strings.Join(f.tail, "\n")
 	f.tail, f.left, f.open = nil, 0, false

@@ -68,7 +68,7 @@ func (p *page) indented(g gutter, s Style, text string) {
 }
 
 // Indented writes lines that begin with an indentation. In a terminal, each row of a wrapped line
-// also begins with it, so that no part of the text can pass for another line.
+// begins with this indentation, so that no part of the text can pass for another line.
 func (s *Screen) Indented(indentation, text string) error {
 	p := newPage(s)
 	p.indented(gutter{text: indentation}, StyleNone, Visible(text)+"\n")

@@ -30,7 +30,7 @@ const ViewAll = "v"
 // typed, a change of a file as a diff, everything else as JSON.
 type QuestionDetails struct {
 	lines []detailLine
-	// Exact reports that the lines are all of the details, as they are stored.
+	// Exact reports that the lines contain all of the details, exactly as they are stored.
 	Exact bool
 }
 

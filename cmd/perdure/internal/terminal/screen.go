@@ -18,9 +18,9 @@ import (
 )
 
 // Screen is an output of a command: standard output or standard error. All output goes through it.
-// Write makes control sequences visible, so that text of models, tools and other people cannot
-// control the terminal. A Screen is safe for concurrent use: log lines come from other goroutines
-// than the command's own.
+// Write makes control sequences visible, so that text of models, tools and people cannot control
+// the terminal. A Screen is safe for concurrent use: log lines come from other goroutines than the
+// command's own.
 type Screen struct {
 	w io.Writer
 

@@ -43,7 +43,7 @@ func decoded(t *testing.T, raw []byte) any {
 	return v
 }
 
-// TestEventsOfARunCannotControlTheTerminal checks that texts of models, tools and other clients in a
+// TestEventsOfARunCannotControlTheTerminal checks that texts of models, tools and clients in a
 // run's events do not control the terminal.
 func TestEventsOfARunCannotControlTheTerminal(t *testing.T) {
 	for _, text := range append(terminaltest.Escapes, "&#27;]52;c;ZXZpbA==&#7;", "&#x1B;[2J", "&#27;[8mhidden", "\x1b[8mhidden", "&#155;2J", "&#x202e;", "[a](http://b\u202ec)", "`\u202e`") {

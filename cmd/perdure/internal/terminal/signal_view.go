@@ -15,7 +15,7 @@ type Signals struct {
 	Earlier int // number of signals before the newest ones
 	// Local reports that the run is LOCAL. The server then returns no values of signals.
 	Local bool
-	// Ended reports that the run has ended. It then takes no more signals.
+	// Ended reports that the run has ended. The run then takes no more signals.
 	Ended bool
 }
 

@@ -26,9 +26,9 @@ func taskOf(r *perdure.Record) uuid.UUID {
 	return *r.TaskID
 }
 
-// closeBlock forgets a closed block. If a part of the block was shown and the block is superseded,
-// closeBlock prints a line that says so, because shown text cannot be erased. It prints only one
-// such line for all blocks that a task has shown until then.
+// closeBlock removes a closed block from the view. If a part of the block was shown and the block
+// is superseded, closeBlock prints a line that says so, because shown text cannot be erased. It
+// prints only one such line for all blocks that a task has shown until then.
 func (v *TextView) closeBlock(r *perdure.Record) error {
 	_, d, err := v.open.Close(r)
 	if err != nil {

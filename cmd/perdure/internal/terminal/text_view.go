@@ -146,7 +146,7 @@ func (v *TextView) Event(e client.Event) error {
 	return v.p.err
 }
 
-// chunk shows the next chunk of a block, or a placeholder for text that is on the worker.
+// chunk shows the next chunk of a block, or a placeholder for text that only the worker has.
 func (v *TextView) chunk(r *perdure.Record, snapshot bool) {
 	switch {
 	case r.Type == perdure.EventData:

@@ -23,9 +23,9 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// TestResultsAreCutAsTheViewSays checks how much of a result is shown if no output was shown while the tool ran.
-// That is every line, or the first lines with the number of the others. The command that shows the others is
-// named if the limit has one.
+// TestResultsAreCutAsTheViewSays checks how much of a result is shown if no output was shown while
+// the tool ran. The view shows every line, or the first lines and the number of the other lines. It
+// also prints a command that shows the other lines, if the limit has such a command.
 func TestResultsAreCutAsTheViewSays(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(strings.Repeat("x\n", maxResultLines+2)), "\n")
 	for end, limit := range map[string]ResultLimit{

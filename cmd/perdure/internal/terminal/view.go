@@ -33,7 +33,7 @@ type Result struct {
 	ExitCode   int                `json:"exitCode"`
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Text       string             `json:"text"`
-	// React reports that it is a run of the react agent.
+	// React reports that the run is a run of the react agent.
 	React bool `json:"-"`
 	// Word is the status for people; "" stands for the status itself.
 	Word string `json:"-"`

@@ -20,7 +20,8 @@ const (
 // Wait are not set. For other runs, Running is not set.
 type Work struct {
 	Input json.RawMessage
-	// Tasks are the newest tasks and steps, EarlierTasks the number of those before them.
+	// Tasks are the newest tasks and steps. EarlierTasks is the number of tasks and steps before
+	// them.
 	Tasks        []*perdure.Task
 	EarlierTasks int
 	Signals      Signals
