@@ -233,7 +233,7 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, ""), "", "Authorization", "Bearer "+secret).Problem(401, "unauthenticated", "")
 }
 
-// maxSeq contains the only member of an execution that this test reads.
+// maxSeq contains the only member of an execution that the tests in this file read.
 type maxSeq struct{ MaxSeq int64 }
 
 // TestSupersededBlockKeepsItsSeq checks a reader that connects after an attempt has failed: it gets
