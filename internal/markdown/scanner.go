@@ -47,7 +47,7 @@ type scanner struct {
 
 	// column is only for a list. The content of the list's last item begins at this column.
 	column int
-	// empty reports whether the list item has no content yet.
+	// empty reports whether the list's last item has no content yet.
 	empty bool
 	// hidden reports whether the innermost open list item may contain code or HTML. That may include
 	// blank lines, so a blank line does not end the item for certain.

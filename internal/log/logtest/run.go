@@ -18,8 +18,8 @@ import (
 )
 
 // script is the output of the model in the run that the projections read. It has thoughts, parallel
-// tool calls, and texts with lists, tables and code. The tool stubborn loses its worker while the
-// tool broken fails. A user message arrives during the run.
+// tool calls, and texts with lists, tables and code. While the tool `broken` fails, the worker of
+// the tool `stubborn` is stopped. A user message arrives during the run.
 const script = `
 pace 1ms
 turn
