@@ -33,8 +33,8 @@ type Window struct {
 	// More reports whether the log has further events: after Last if Span.After is set, otherwise
 	// before First.
 	More bool
-	// Reset is set if the client has sent a seq that the log does not have, or if the event after
-	// this seq was pruned. The window then has the newest events, and the client first drops its
+	// Reset is set if Span.After is greater than the newest seq of the log, or if the event after
+	// Span.After was pruned. The window then has the newest events, and the client first drops its
 	// copy of the log.
 	Reset *ResetData
 	// At is the position up to which the blocks in the window are complete.
