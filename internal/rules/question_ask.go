@@ -26,7 +26,7 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 }
 
 // ask stores the new questions of a commit, and withdraws the questions that the commit lists in
-// Withdraw. It adds the ids of all of them to the reply. Errors: idempotency_key_reused,
+// Withdraw. It adds the ids of all these questions to the reply. Errors: idempotency_key_reused,
 // invalid_argument.
 func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 	for _, n := range c.Questions {
