@@ -22,7 +22,7 @@ type Span struct {
 type Window struct {
 	// Across is set in a window of the events after a seq. It contains snapshots of the blocks that
 	// were open at the event with that seq, oldest first, complete up to the position AcrossAt. A
-	// reader that was disconnected inside such a block needs them.
+	// reader that was disconnected inside such a block needs these snapshots.
 	Across   []Item
 	AcrossAt int64
 	Items    []Item // oldest first

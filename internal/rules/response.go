@@ -128,8 +128,8 @@ func HideResponse(s *store.State, execution uuid.UUID, id string) (*store.Change
 	return &store.Changes{HideResponse: id, Answer: &Decision{}}, nil
 }
 
-// EndResponse stores the history of a response: hashes of the conversation, in the form that
-// clients know, up to the end of the response. Error: not_found.
+// EndResponse stores the history of a response: hashes of the messages of the conversation, as
+// clients receive them, up to the end of the response. Error: not_found.
 func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

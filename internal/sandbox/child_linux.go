@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init turns this process into the command if it is a sandbox child. It runs before the packages
-// that import more than this one are initialized, so the start of the command does not wait for
-// them.
+// init turns this process into the command if it is a sandbox child. Go initializes this package
+// early, because it imports little. The start of the command therefore does not wait for the
+// initialization of larger packages.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return

@@ -100,8 +100,8 @@ func openPath(path string) (int, error) {
 
 func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountPrivate mounts the command's private folders. The paths below them that stay visible are
-// mounted on top.
+// mountPrivate mounts the command's private folders. On top of these folders, it mounts the paths
+// below them that the policy names in Kept, Write and Caches, so that these paths stay visible.
 func mountPrivate(p Policy) error {
 	type source struct {
 		path string

@@ -31,8 +31,9 @@ type Spec struct {
 	Limits   map[int]int64 // resource limits as in setrlimit(2); a negative value means no limit
 }
 
-// Policy says what commands may do. They may read and run everything outside Data and Secrets, and use the
-// network. They may write below Write, in their Private folders, in Caches, and to the usual devices.
+// Policy says what commands may do. They may read and run everything except Data and Secrets, and
+// use the network. They may write below Write, in their Private folders, in Caches, and to the usual
+// devices.
 type Policy struct {
 	Dir     string   // the working directory
 	Data    []string // all paths of the data directory
@@ -67,7 +68,7 @@ type CacheFolder struct {
 	NoLayer bool
 }
 
-// FilterRules are the optional rules of the system call filter. Its other rules always apply.
+// FilterRules are the optional rules of the system call filter. All other rules always apply.
 type FilterRules struct {
 	Unix  bool // the command may use Unix sockets
 	NoNet bool // the command may create no sockets of other families

@@ -74,7 +74,7 @@ type Changes struct {
 	// Prune deletes data of the execution whose retention period is over.
 	Prune *Prune
 	// Free is the maximum number of unused pages that the store returns to the file system.
-	// SweepReader.Unused reports how many there are.
+	// SweepReader.Unused returns the number of unused pages.
 	Free int
 	// Texts is the text index of a range of executions, which is to be written (see TextBlock).
 	Texts *TextBlock

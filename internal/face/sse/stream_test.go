@@ -267,8 +267,8 @@ func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 }
 
 // TestBlockThatHadClosedIsTakenBack checks that a block that was closed before its attempt failed
-// gets a second block.closed with the reason superseded. Later event streams contain none of its
-// text.
+// gets a second block.closed with the reason superseded. Event streams that begin after that
+// contain no text of the block.
 func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 	h := open(t)
 	h.Start("")

@@ -29,7 +29,7 @@ const (
 	// mostPending is the maximum number of topics that wait to be sent. Further hints are lost.
 	mostPending = 8 * mostMarks
 	// format is the first byte of a message. Messages with another first byte are from another
-	// version, and are ignored.
+	// version of the program, and are ignored.
 	format = 1
 )
 

@@ -18,7 +18,7 @@ const SignalTTL = 24 * time.Hour
 // older registrations are included.
 const maxKnownSignalBytes = 4 * perdure.MaxSignalSpecBytes
 
-// knownSignals returns the signals of a registration, followed by those that were known before. It
+// knownSignals returns the signals of a registration, followed by the other signals in `before`. It
 // drops signals that were last registered more than SignalTTL ago, and the oldest ones over
 // maxKnownSignalBytes.
 func knownSignals(registered []perdure.SignalSpec, before []store.KindSignal, now perdure.Time) (all []store.KindSignal) {

@@ -105,8 +105,8 @@ func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, err
 }
 
 // DisableOverdue disables a webhook that has too many waiting deliveries; the deliveries become
-// dead. The command's result is the webhook's new row. If the webhook no longer has too
-// many, or is already disabled, the changes are nil.
+// dead. The command's result is the webhook's new row. If the webhook no longer has too many
+// waiting deliveries, or is already disabled, the changes are nil.
 func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {
 		return nil, nil

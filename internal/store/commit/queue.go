@@ -22,8 +22,8 @@ const (
 	laneShare      = 16
 	laneShareBytes = 512 << 10
 	// orgShare and orgShareBytes are the maximum numbers of commands and bytes that one org has in
-	// each lane of a batch while other orgs are active. Batches then are short, and commands of
-	// other orgs do not wait long for the running batch.
+	// each lane of a batch while other orgs are active. The batches of a busy org are then short,
+	// and commands of other orgs do not wait long for the end of the running batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
 	// If Queue.Plain is set, plainCommands is used in place of batchCommands, and plainShare in
