@@ -91,8 +91,8 @@ func limitedBy(x *perdure.Execution) *uuid.UUID {
 	return x.KeyID
 }
 
-// atWork reports whether an execution counts as running for the limits of its key. It does not if
-// it has ended, or is WAITING for something other than a task.
+// atWork reports whether an execution counts as running for the limits of its key: it has not
+// ended, and is not WAITING for something other than a task.
 func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }

@@ -71,8 +71,8 @@ func (d *draft) placed(p perdure.Place) perdure.Place {
 }
 
 // belong sets the response, the turn and the message to which an entry belongs. If the entry is a
-// message without a message id, its own id becomes the message id. If it is a user's message, its
-// response becomes the current one. A compaction belongs to no response.
+// message without a message id, the entry's id becomes the message id. If the entry is a user's
+// message, the entry's response becomes the current one. A compaction belongs to no response.
 func (d *draft) belong(e *perdure.Entry) {
 	if e.Type == perdure.EntryCompaction {
 		e.ResponseID, e.TurnID, e.MessageID = "", "", e.ID.String()

@@ -15,8 +15,8 @@ import (
 // paths in this mount namespace. Commands cannot remove the mount: Landlock forbids it, and under
 // bubblewrap the user namespace or missing capabilities prevent it.
 //
-// A path may refer to something else by the time of the mount. Each path is therefore opened first,
-// and then checked and covered through its descriptor.
+// Before the mount, another file may be moved to a path. Each path is therefore opened first, and
+// then checked and covered through its descriptor.
 func mask(fd int, id Identity) error {
 	for range 20 {
 		path, err := PathOf(fd, id)

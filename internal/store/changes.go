@@ -94,8 +94,8 @@ type Changes struct {
 	Retain    *perdure.Retention
 
 	Definition *perdure.Definition // row to insert or replace
-	// DeleteDefinition is the id of a definition to delete. Executions keep their copies of the
-	// definition, and their references to it become null.
+	// DeleteDefinition is the id of a definition to delete. The copies of the definition in
+	// executions remain. The references of executions to the definition become null.
 	DeleteDefinition *uuid.UUID
 	Idempotency      *Idempotency
 	// Key is the row of an API key, to be inserted or replaced. Revoking a key deletes its sessions.
