@@ -384,8 +384,8 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 }
 
 // TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Share.Queue requests of
-// its org wait for a place. A request of another org gets a place at once. But Compute is never
-// refused: it is for later work of a request that already had a place, and waits.
+// its org wait for a place. A request of another org gets a place at once. Compute never fails for
+// this reason: it waits for a place, because its request has already had one.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

@@ -58,9 +58,9 @@ func (r IDRule) derive(id string, try int) string {
 }
 
 // ToolIDs returns the ids that tool calls and their results have in requests to a provider. The
-// keys of the map are Perdure's ids. A call that came from this provider has its id there. Any other
-// call has Perdure's id, or an id derived from it if Perdure's id is invalid or an earlier call has
-// it. An id depends only on earlier calls. It is therefore the same in each turn, and the
+// keys of the map are Perdure's ids. A call that came from this provider keeps the provider's id.
+// Any other call has Perdure's id, or an id derived from it if Perdure's id is invalid or an earlier
+// call has it. An id depends only on earlier calls. It is therefore the same in each turn, and the
 // provider's prompt cache can be used.
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	ids, taken := map[string]string{}, map[string]bool{}

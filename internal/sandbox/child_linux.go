@@ -52,7 +52,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 }
 
 // orphaned reports whether the parent process has ended. In a PID namespace the child cannot see
-// its parent. The child then polls its own end of the report pipe: the parent has the other end open.
+// its parent. The child then polls its own end of the report pipe: the parent has the other end
+// open.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent

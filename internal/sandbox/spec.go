@@ -52,8 +52,8 @@ type Policy struct {
 	// Own means that commands see only the files that they need. They see no sockets of other
 	// programs.
 	Own bool
-	// Sockets are the socket files below Write paths. They are covered, so that commands cannot use
-	// them.
+	// Sockets are the socket files in Dir and below Kept paths. They are set only if Own is true.
+	// Bubblewrap mounts an empty file over each of them, so that commands cannot use them.
 	Sockets []string
 }
 

@@ -51,8 +51,8 @@ type Changes struct {
 	Blob        *Blob  // row to insert or replace
 	BlobChunk   []byte // bytes to append to Blob at the offset BlobChunkAt
 	BlobChunkAt int64
-	// Withhold lists blobs to which commits refer and whose contents only a worker stores. For each
-	// of them a row without content is created, if it does not exist.
+	// Withhold lists blobs to which commits refer and whose contents only a worker stores. The store
+	// creates a row without content for each of these blobs that has no row.
 	Withhold []perdure.BlobRef
 	// Erase lists complete blobs whose contents are deleted. They then are withheld blobs: rows
 	// without content.

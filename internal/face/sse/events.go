@@ -27,8 +27,8 @@ type eventWriter struct {
 type eventSink interface {
 	// begin sends the headers. If the reader has disconnected, the first write fails.
 	begin()
-	// write sends the bytes in pieces, without buffering. It fails if the reader does not receive a piece
-	// within the timeout. All pieces together may take longer.
+	// write sends the bytes in pieces, without buffering. It fails if the reader does not receive a
+	// piece within the timeout. All pieces together may take longer.
 	write(b []byte, timeout time.Duration) error
 }
 

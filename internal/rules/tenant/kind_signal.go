@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SignalTTL is how long the server remembers a signal of a kind after the last registration that
-// contains it. Workers register their kinds every hour, so a signal is forgotten only if for at
+// SignalTTL is how long the server stores a signal of a kind after the last registration with this
+// signal. Workers register their kinds every hour, so the server drops a signal only if for at
 // least 23 hours no worker with this signal has run.
 const SignalTTL = 24 * time.Hour
 
