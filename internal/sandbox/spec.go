@@ -53,7 +53,7 @@ type Policy struct {
 	// programs.
 	Own bool
 	// Sockets are the socket files in Dir and below Kept paths. They are set only if Own is true.
-	// Bubblewrap mounts an empty file over each of them, so that commands cannot use them.
+	// Bubblewrap mounts /dev/null over each of these files, so that commands cannot use them.
 	Sockets []string
 }
 
