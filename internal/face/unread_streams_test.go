@@ -175,7 +175,8 @@ func TestStreamsOfAnOrgAreCounted(t *testing.T) {
 
 // TestStreamsOfAKeyAreCounted checks that the open event streams, WebSockets and durable readers of
 // one key share a limit. Requests over the limit get 429, and the error names the flag that sets
-// the limit. Another key can still open a stream, and streams that end make room.
+// the limit. Another key can still open a stream. After a stream has ended, its key can open a new
+// one.
 func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	h := open(t, func(c *streamsConfig) { c.StreamsPerKey = 3 })
 	x := h.Start("")

@@ -82,7 +82,8 @@ func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
 }
 
 // compute computes the rate at which budgets grow, at most once in the interval `look`. It also
-// deletes the account of each idle org whose budget is full; a new account would be equal.
+// deletes the account of each org that is not active and has a full budget; a new account of the
+// org would be equal.
 func (s *Share) compute(now time.Time) {
 	passed := now.Sub(s.rated)
 	if passed < look {
@@ -132,8 +133,8 @@ func (a *account) average(passed time.Duration) {
 }
 
 // level returns a limit for the usage of each org, such that the orgs together do not exceed the
-// capacity. The limit is an equal part of the capacity, plus a part of what the orgs with less
-// usage do not need.
+// capacity. The usages of the orgs below the limit are subtracted from the capacity. The limit is
+// an equal part of the rest for each of the other orgs.
 func level(capacity float64, usages []float64) float64 {
 	slices.Sort(usages)
 	each := capacity

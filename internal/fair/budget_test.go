@@ -294,7 +294,7 @@ func TestAnOrgAloneHasNoBudget(t *testing.T) {
 	})
 }
 
-// TestABudgetIsBounded checks that the budget of an idle org does not exceed the constant `burst`,
+// TestABudgetIsBounded checks that the budget of an org that does not compute is at most `burst`,
 // and that the debt after a very large charge is limited.
 func TestABudgetIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -361,8 +361,8 @@ func TestAnAbandonedVisitIsOver(t *testing.T) {
 	})
 }
 
-// TestIdleOrgsAreForgotten checks that the account of an org is deleted when the org is idle and
-// its budget is full.
+// TestIdleOrgsAreForgotten checks that the account of an org is deleted when the org is no longer
+// active and its budget is full.
 func TestIdleOrgsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 50)
@@ -384,8 +384,8 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 }
 
 // TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Share.Queue requests of
-// its org wait for a place. A request of another org gets a place at once. But Compute is never
-// refused: it is for later work of a request that already had a place, and waits.
+// its org wait for a place. A request of another org gets a place at once. Compute never fails for
+// this reason: it waits for a place, because its request has already had one.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

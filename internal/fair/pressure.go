@@ -6,7 +6,7 @@ import (
 )
 
 // late is the longest acceptable wait of a goroutine for a processor. An org may get more than its
-// equal part of the processors only while 99 % of the goroutines wait for less time.
+// equal part of the processors only while 99 % of the goroutines wait for less time than `late`.
 const late = time.Millisecond
 
 // pressure observes how long runnable goroutines wait for a processor.

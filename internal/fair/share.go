@@ -87,8 +87,8 @@ func (s *Share) Waiting() int {
 	return s.waiting
 }
 
-// take waits for a place of the org. If ctx ends, it returns the cause. If `bounded` is true and
-// too many visits of the org wait already, it returns the error rate_limited at once.
+// take waits for a place of the org. If ctx ends, take returns the cause. If `bounded` is true and
+// too many visits of the org wait already, take returns the error rate_limited at once.
 func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 	w, err := s.enter(org, bounded)
 	if w == nil {

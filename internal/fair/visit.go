@@ -50,7 +50,7 @@ func of(ctx context.Context) *Visit {
 }
 
 // Again returns ctx with a new visit, for work that continues after a request, such as a stream.
-// The parameter `request` is the context of that request; the new visit belongs to its org.
+// The parameter `request` is the context of that request; the new visit belongs to the same org.
 func Again(ctx, request context.Context) context.Context {
 	v := of(request)
 	if v == nil {

@@ -1,7 +1,8 @@
 // Package filelock takes file locks whose last owner may have died a moment ago.
 //
 // A process that starts a child shares its locked files with the child from fork to exec. If the
-// process dies in between, the child holds the locks until it calls exec, which takes milliseconds.
+// process dies in between, the child has the locks until the child calls exec, some milliseconds
+// later.
 package filelock
 
 import "time"

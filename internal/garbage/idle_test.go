@@ -3,7 +3,7 @@ package garbage
 import "testing"
 
 // TestMemoryIsGivenBackAtRest checks that memory is released when the process is idle. It is
-// released a second time only if the process has allocated more in between.
+// released a second time only if the process has allocated releaseBytes bytes in between.
 func TestMemoryIsGivenBackAtRest(t *testing.T) {
 	const mib = 1 << 20
 	var d idleDetector

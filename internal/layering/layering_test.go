@@ -169,7 +169,8 @@ var rules = map[string][]string{
 	"internal/store/opentest":    {"internal/store", "internal/store/..."},
 	"internal/log/logtest":       {"internal/...", "worker", "react", "llm", "llm/scripted", "tool"},
 
-	// Programs choose concrete technology and may import everything except test packages.
+	// Programs choose the implementations, such as the store, so they may import everything except
+	// test packages.
 	"cmd/perdure": {"..."},
 	// Of the packages of the command line, only main and the commands may import everything.
 	"cmd/perdure/internal/admin":                     {"..."},

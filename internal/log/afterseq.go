@@ -12,7 +12,7 @@ import (
 )
 
 // beginAfterSeq sends a full snapshot of every block that was open at event n. It then moves the
-// position to just before the first event after n.
+// reader's position to just before the first event after n.
 func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	across, err := t.log.snapshotsAt(ctx, t.execution, n)
 	if err != nil {

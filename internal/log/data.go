@@ -19,8 +19,8 @@ type commonFields struct {
 	Attempt int        `json:"attempt,omitempty"`
 }
 
-// commonNames are the JSON names of the fields of commonFields. If an event has members of its own
-// with such names, they are dropped.
+// commonNames are the JSON names of the fields of commonFields. Members of an event that have such
+// a name are left out (see merge).
 var commonNames = []string{
 	"seq", "agentExecutionId", "createdAt", "responseId", "turnId", "messageId", "toolCallId", "taskExecutionId", "attempt",
 }

@@ -26,8 +26,8 @@ func membersOf(fields json.RawMessage) ([]member, error) {
 	return decoded(fields)
 }
 
-// decoded returns the same members as membersOf. It decodes the object, and so accepts any form of
-// it.
+// decoded returns the same members as membersOf. It decodes the object, so it accepts objects in
+// any form.
 func decoded(fields json.RawMessage) ([]member, error) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(perdure.ValidJSON(fields), &values); err != nil {

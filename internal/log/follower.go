@@ -49,8 +49,8 @@ type follower struct {
 	newestAfter int64
 }
 
-// follow adds a reader to the log's follower and returns the follower. Unless the store fails, the
-// follower has then read the log's head.
+// follow adds a reader to the log's follower and returns the follower. When follow returns, the
+// follower has read the log's head, unless a read of the store has failed.
 func (l *Log) follow(org string, execution uuid.UUID) *follower {
 	f := l.join(org, execution)
 	if !f.isReady() {

@@ -20,9 +20,9 @@ func (b *memoryLog) read() (pages, heads, rounds int) {
 	return b.reads, b.heads, b.rounds
 }
 
-// TestIdleReadersShareOneQueryASecond checks the queries of 200 idle readers in a minute. If hints
-// are never lost, there are none. If hints can be lost, there is one query per second for all
-// readers together.
+// TestIdleReadersShareOneQueryASecond checks how often the store is queried in a minute while 200
+// readers of logs have nothing to read: never if hints cannot be lost, and otherwise once per
+// second for all readers together.
 func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 	const readers, seconds = 200, 60
 	for name, open := range map[string]func(*memoryLog) *eventlog.Log{

@@ -58,7 +58,8 @@ func New(read store.LogReader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
 
-// page reads at most `limit` records after a position. It reads fewer if their entries are large.
+// page reads at most `limit` records after a position, and fewer if the entries of these records
+// are large.
 // Records that clients do not see become items that only move the position.
 func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit int) ([]Item, store.Head, error) {
 	records, head, err := l.read.Log(ctx, execution, pos, limit)

@@ -73,7 +73,7 @@ func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor
 }
 
 // AtEnd reports whether a reader that begins at a position will never receive an item, because the
-// log has ended and the position is at its end. Errors: invalid_argument, not_found.
+// log has ended and has no record after the position. Errors: invalid_argument, not_found.
 func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadersShareTheRendering checks that readers at the end of a log share the rendered bytes of
-// a new record, even if they ask for them at the same time. WithPrevious does not change these
+// a new record, even if the readers call Data at the same time. WithPrevious does not change these
 // bytes.
 func TestReadersShareTheRendering(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -239,7 +239,7 @@ func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) e
 	return t.endedAt(ctx, head)
 }
 
-// endedAt sets the field `ended` if the log has ended and the reader is at its end.
+// endedAt sets the field `ended` if the log has ended and the reader has received all of it.
 func (t *tail) endedAt(ctx context.Context, head store.Head) error {
 	if t.at.Pos < head.LastPos {
 		return nil

@@ -22,19 +22,19 @@ type Span struct {
 type Window struct {
 	// Across is set in a window of the events after a seq. It contains snapshots of the blocks that
 	// were open at the event with that seq, oldest first, complete up to the position AcrossAt. A
-	// reader that was disconnected inside such a block needs them.
+	// reader that was disconnected inside such a block needs these snapshots.
 	Across   []Item
 	AcrossAt int64
 	Items    []Item // oldest first
 
 	First, Last int64 // seqs of the first and the last of Items; 0 if there are none
-	// Max is the seq of the newest event.
+	// Max is the seq of the newest event of the log.
 	Max int64
 	// More reports whether the log has further events: after Last if Span.After is set, otherwise
 	// before First.
 	More bool
-	// Reset is set if the client knows a seq that the log does not have, or if the event after its
-	// newest one was pruned. The window then has the newest events, and the client first drops its
+	// Reset is set if Span.After is greater than the newest seq of the log, or if the event after
+	// Span.After was pruned. The window then has the newest events, and the client first drops its
 	// copy of the log.
 	Reset *ResetData
 	// At is the position up to which the blocks in the window are complete.

@@ -27,7 +27,7 @@ const (
 	// maxDelimiters is the maximum number of runs of "*", "_" and "~" in a paragraph or cell,
 	// because the parser compares each run with the earlier ones.
 	maxDelimiters = 4 << 10
-	// maxEscapedPipes is the maximum number of escaped pipes in a text with code, because the
+	// maxEscapedPipes is the maximum number of escaped pipes in a text with backticks, because the
 	// parser compares each such pipe in a table with all others.
 	maxEscapedPipes = 1 << 10
 	// maxBracketWork limits the work of finding the ends of links in a paragraph or cell. The work

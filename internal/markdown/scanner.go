@@ -27,8 +27,8 @@ const (
 // scanner tracks the top-level blocks of a text line by line, in time linear in the text. It
 // decides where the text can be cut into pieces that render like the whole: after a block that has
 // ended, or before a block that begins. Where the rules of CommonMark cannot be applied to single
-// lines, the scanner asks goldmark to parse the text. If it has asked too often, or goldmark cannot
-// decide, the kind of the block becomes `lost`, and the scanner allows no cuts.
+// lines, the scanner asks goldmark to parse the text. If the scanner has asked maxAsks times, or
+// goldmark cannot decide, the kind of the block becomes `lost`, and the scanner allows no cuts.
 type scanner struct {
 	kind kind
 	// blank reports whether the last line was blank.
@@ -47,7 +47,7 @@ type scanner struct {
 
 	// column is only for a list. The content of the list's last item begins at this column.
 	column int
-	// empty reports whether the list item has no content yet.
+	// empty reports whether the list's last item has no content yet.
 	empty bool
 	// hidden reports whether the innermost open list item may contain code or HTML. That may include
 	// blank lines, so a blank line does not end the item for certain.

@@ -6,9 +6,9 @@ import (
 )
 
 // StreamBuffer is a Buffer for several texts that arrive at the same time, with other events of
-// type T in between, such as tool calls. An event inside a list, table or code block waits for the
-// end of the block, and is emitted after it. An event elsewhere ends the open paragraphs, and is
-// emitted after them. All other output is in the order of arrival.
+// type T in between, such as tool calls. An event that arrives inside a list, table or code block
+// is emitted after the end of that block. Any other event ends the open paragraphs, and is emitted
+// after these paragraphs. All other output is in the order of arrival.
 type StreamBuffer[T any] struct {
 	part    func(key int64, p Part)
 	event   func(T)

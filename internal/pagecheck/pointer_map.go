@@ -78,8 +78,9 @@ func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	return err
 }
 
-// pages checks a range of pages. If `links` is true, it also checks the pages to which these pages
-// point: the pointer map must name these pages as their parents.
+// pages checks a range of pages. If `links` is true, it also checks the pointers in these pages: if
+// a page points to another page, the pointer map must name the first page as the parent of the
+// second.
 func (c *checker) pages(first, last uint32, links bool) error {
 	for page := first; page <= last; page++ {
 		if err := c.page(page, links); err != nil {

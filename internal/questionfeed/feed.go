@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Window is the maximum number of open questions that a feed watches. If an org has more, the
-	// feed reports only the changes of the newest ones.
+	// Window is the maximum number of open questions that a feed watches. If an org has more open
+	// questions, the feed reports only the changes of the newest 1000.
 	Window = 1000
 	// changesKept is the maximum number of changes that a feed stores for readers that have not
 	// read them yet.

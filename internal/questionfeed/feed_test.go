@@ -119,8 +119,8 @@ func TestReadersShareReads(t *testing.T) {
 	}
 }
 
-// TestASlowReaderIsReset checks that a reader that misses more changes than the feed stores is told
-// to begin again.
+// TestASlowReaderIsReset checks that a reader that misses more changes than the feed stores gets
+// the result `lost` from Changes.
 func TestASlowReaderIsReset(t *testing.T) {
 	s := &table{}
 	feeds := questionfeed.New(s, s)

@@ -192,9 +192,9 @@ func (t *talk) close() {
 
 func (t *talk) isOpen(m *message) bool { return t.current(m.raw) == m }
 
-// differs reports whether an update belongs to another message than m: its role or author is not
-// that of m. An update without an id also belongs to another message if it has a role or an author
-// and m has none.
+// differs reports whether an update belongs to another message than m: the role or the author in
+// the update is not that of m. An update without an id also belongs to another message if it has a
+// role or an author and m has none.
 func (m *message) differs(u Update) bool {
 	if u.MessageID == "" && (m.Role == "" && u.Role != "" || m.Author == "" && u.Author != "") {
 		return true

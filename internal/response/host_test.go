@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// stamped passes the updates to a Host and returns its updates. It checks that each has the host's
-// response id.
+// stamped passes the updates to a Host and returns the stamped updates. It checks that each of
+// these has the host's response id.
 func stamped(t *testing.T, updates ...response.Update) []response.Update {
 	t.Helper()
 	h := response.NewHost(host)

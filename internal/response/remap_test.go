@@ -175,8 +175,8 @@ func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 }
 
 // TestRemapOfWhatWasRemapped checks that a second Remap of a response leaves ids unchanged that the
-// first Remap has created. It changes such an id only if it has already given the id to another
-// item.
+// first Remap has created. The second Remap changes such an id only if it has already given the id
+// to another item.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")
 	first := ids(response.NewRemap(host), added(m), done(m), added(m), done(m))

@@ -57,10 +57,10 @@ func (r IDRule) derive(id string, try int) string {
 	return made
 }
 
-// ToolIDs returns the ids that tool calls and their results have in requests to a provider, by
-// Perdure's id of the call. A call that came from this provider keeps the provider's id. Any other
-// call has Perdure's id, or an id derived from it if Perdure's id is invalid or an earlier call has
-// it. An id depends only on earlier calls. It is therefore the same in each turn, and the
+// ToolIDs returns the ids that tool calls and their results have in requests to a provider. The
+// keys of the map are Perdure's ids. A call that came from this provider keeps the provider's id.
+// Any other call has Perdure's id, or an id derived from it if Perdure's id is invalid or an earlier
+// call has it. An id depends only on earlier calls. It is therefore the same in each turn, and the
 // provider's prompt cache can be used.
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	ids, taken := map[string]string{}, map[string]bool{}

@@ -51,8 +51,8 @@ type Content struct {
 // Text returns a content of plain text.
 func Text(s string) Content { return Content{Part: perdure.Text(s)} }
 
-// Thinking returns a content of reasoning. A signature that is not "" marks the end of the
-// thinking.
+// Thinking returns a content with thinking (the reasoning of a model). A signature that is not ""
+// marks the end of the thinking.
 func Thinking(s, signature string) Content {
 	return Content{Part: perdure.Part{Type: perdure.PartThinking, Thinking: s, ThinkingSignature: signature}}
 }

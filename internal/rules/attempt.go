@@ -90,8 +90,8 @@ func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdur
 	return nil
 }
 
-// maxLost is the maximum number of lost attempts of a task. After one more, the task fails, because
-// it probably crashes its workers.
+// maxLost is the maximum number of lost attempts of a task. When one more attempt is lost, the task
+// fails, because it probably crashes its workers.
 const maxLost = 10
 
 // loseAttempt handles the loss of the worker that ran an attempt of a task. The task runs again, or

@@ -16,10 +16,10 @@ type AloneWait struct {
 	Since     perdure.Time
 }
 
-// Claim claims an execution, which the engine has selected, for the worker of a poll. Its result in
-// Decision.Value is the execution's row after the claim. If the execution must run alone on its
-// worker and the worker has other executions, nothing is claimed, and the result is an AloneWait.
-// The claim's id is derived from the request id.
+// Claim claims an execution, which the engine has selected, for the worker of a poll. The command's
+// result is the execution's row after the claim. If the execution must run alone on its worker and
+// the worker has other executions, Claim claims nothing, and the result is an AloneWait. The
+// claim's id is derived from the request id.
 func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) ||
@@ -49,8 +49,8 @@ type ClaimedTask struct {
 	Task *perdure.Task `json:"-"`
 }
 
-// ClaimTask claims a task, which the store has selected, for the worker of a poll. Its result in
-// Decision.Value is a ClaimedTask. The claim's id is derived from the request id.
+// ClaimTask claims a task, which the store has selected, for the worker of a poll. The command's
+// result is a ClaimedTask. The claim's id is derived from the request id.
 func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {
 		return nil, nil

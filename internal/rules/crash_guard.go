@@ -12,9 +12,9 @@ import (
 // the end of a claim changes a score. A checkpoint changes none, because an agent that repeats
 // "checkpoint, then break" makes no progress.
 //
-// A claim ends well when it suspends or ends the execution, even if the worker keeps the goroutine
-// of the suspended execution. A suspend whose wait is met already does not end the claim. If the
-// worker releases a claim without reporting a failure, no score changes.
+// A claim ends well when its worker suspends or ends the execution, even if the worker keeps the
+// goroutine of the suspended execution. A suspend whose wait is met already does not end the claim.
+// If the worker releases a claim without reporting a failure, no score changes.
 const (
 	// badEnd is added to one score when a claim ends with a panic, a lost lease or an unfit worker.
 	// goodEnd is subtracted from all scores when a claim ends well.

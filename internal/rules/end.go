@@ -174,9 +174,9 @@ func (d *draft) closeCalls(why string) error {
 	return nil
 }
 
-// callNames returns the tool names of the open calls, by call id. They come from the stored entries
-// and the new entries of this commit. The entries of a LOCAL execution are on its worker, so its
-// tool names come from the kinds of its tasks.
+// callNames returns the tool names of the open calls, by call id. For a REMOTE execution the names
+// come from the stored entries and the new entries of this commit. The entries of a LOCAL execution
+// are on its worker, so the names come from the kinds of the execution's tasks.
 func (d *draft) callNames() (map[string]string, error) {
 	names := map[string]string{}
 	for _, t := range d.s.Tasks {

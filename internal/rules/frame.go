@@ -30,8 +30,8 @@ func keyOf(f perdure.Frame) perdure.BlockKey {
 
 // AppendFrames appends frames of one execution to its log, in order. A frame is an event, or a
 // piece of a block's text, that a worker sends. The command's result is a
-// []perdure.FrameReply. If a frame is refused, its reply contains the error, and the other frames
-// are stored.
+// []perdure.FrameReply. If AppendFrames refuses a frame, the reply to this frame contains the error,
+// and the other frames are stored.
 func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	d := begin(s)

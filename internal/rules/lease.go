@@ -90,8 +90,8 @@ func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes
 }
 
 // RenewTask renews a lease on a task. It also records the progress that the task's code has
-// reported, and the time at which the code last showed that it is alive. Its result in
-// Decision.Value is a perdure.TaskHeartbeatReply.
+// reported, and the time at which the code last showed that it is alive. The command's result is a
+// perdure.TaskHeartbeatReply.
 func RenewTask(s *store.State, cfg Config, beat perdure.TaskHeartbeat) (*store.Changes, error) {
 	t := s.Tasks[beat.Lease.TaskID]
 	if !TaskHeldBy(t, beat.Lease) {

@@ -7,7 +7,7 @@ import (
 )
 
 // fits reports whether the limits of the task's concurrency key and its queue allow one more
-// running task. The state must contain the numbers of their running tasks.
+// running task. The state must contain the numbers of running tasks of the key and of the queue.
 func (c Config) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := c.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
 		return false
@@ -82,8 +82,8 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 
 // limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
 // none. The limits can refuse requests of clients: starts, signals and uploads. They never refuse
-// the work of a running execution. The usage of a key may therefore exceed a limit, and requests
-// are refused until it no longer does. See docs/decisions/017-limits-of-keys.md.
+// the work of a running execution. The usage of a key may therefore exceed a limit. Requests are
+// then refused until the usage is within the limit. See docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
 		return nil
@@ -91,8 +91,8 @@ func limitedBy(x *perdure.Execution) *uuid.UUID {
 	return x.KeyID
 }
 
-// atWork reports whether an execution counts as running for the limits of its key. It does not if
-// it has ended, or is WAITING for something other than a task.
+// atWork reports whether an execution counts as running for the limits of its key: it has not
+// ended, and is not WAITING for something other than a task.
 func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }

@@ -106,8 +106,9 @@ func (d *draft) pendingNames() []string {
 	return names
 }
 
-// complete ends the execution, unless a pending signal matches the Unless of the commit's outcome,
-// so that the agent reads a message that has arrived just before the end.
+// complete ends the execution. But if a pending signal matches a pattern in the Unless of the
+// commit's outcome, the execution continues, so that the agent reads a message that has arrived
+// just before the end.
 func (d *draft) complete(c perdure.Commit, a *CommitAnswer) error {
 	cancelling := d.x.Status == perdure.StatusCancelling
 	if f := (facts{signals: d.pendingNames()}); !cancelling && slices.ContainsFunc(c.Outcome.Unless, f.SignalPending) {

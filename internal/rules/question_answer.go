@@ -37,7 +37,7 @@ type NewVote struct {
 	Handover *Handover     // nil if no open poll can take the execution
 }
 
-// VoteReply is the result of AnswerQuestion in Decision.Value.
+// VoteReply is the result of the command AnswerQuestion.
 type VoteReply struct {
 	Question perdure.Question
 	// Repeated reports whether an earlier request has stored the vote.

@@ -26,7 +26,7 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 }
 
 // ask stores the new questions of a commit, and withdraws the questions that the commit lists in
-// Withdraw. It adds the ids of all of them to the reply. Errors: idempotency_key_reused,
+// Withdraw. It adds the ids of all these questions to the reply. Errors: idempotency_key_reused,
 // invalid_argument.
 func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 	for _, n := range c.Questions {
@@ -74,8 +74,8 @@ func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 		"the key %q belongs to a question with another kind, subject, schema or details; use another name or an Instance", n.Key)
 }
 
-// sameValue reports whether two questions accept the same values. If the server does not have the
-// content of one of them, because a LOCAL execution has asked it, sameValue compares hashes.
+// sameValue reports whether two questions accept the same values. If a LOCAL execution has asked
+// one of the questions, the server does not have its content, and sameValue compares hashes.
 func sameValue(known, n perdure.QuestionTerms) bool {
 	if known.Withheld != nil || n.Withheld != nil {
 		return known.SameValue(n)

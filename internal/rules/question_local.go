@@ -43,10 +43,10 @@ func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	return d.withhold(ref)
 }
 
-// decisionsStored handles the reports of a LOCAL execution's worker that it has stored the answers
-// to questions. It erases the server's copies of these answers. If the reported answer differs from
-// the server's, the report is ignored: it can be older than the backup from which the server was
-// restored. Errors: as for withhold.
+// decisionsStored handles reports of the worker of a LOCAL execution. A report says that the worker
+// has stored the answer to a question. decisionsStored then erases the server's copy of the answer.
+// It ignores a report whose answer differs from the server's: such a report can be about an answer
+// that a restore from a backup has removed. Errors: as for withhold.
 func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	for _, s := range all {
 		q := d.s.Questions[s.Question]
@@ -68,7 +68,7 @@ func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 
 // erase removes the texts and values that people have written in the answer to a question of a
 // LOCAL execution. Their hashes remain. It reports whether there were such texts or values. The
-// caller adds the row to the changes.
+// caller adds the question's row to the changes.
 func (d *draft) erase(q *perdure.Question) bool {
 	erased := q.Erase()
 	d.c.EraseAnswers = d.c.EraseAnswers || erased

@@ -15,8 +15,8 @@ func SweepBlobs(*store.State) (*store.Changes, error) {
 }
 
 // PickedTaskNeeds says which rows the engine must read into the store.State for a command about a
-// task that the store selects. They include all open blocks of the execution, because the store
-// selects the task only while it reads the rows.
+// task that the store selects. These rows include all open blocks of the execution, because the
+// store selects the task only while it reads the rows.
 func PickedTaskNeeds(*perdure.Execution) store.Needs {
 	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
 }

@@ -71,8 +71,8 @@ func (d *draft) placed(p perdure.Place) perdure.Place {
 }
 
 // belong sets the response, the turn and the message to which an entry belongs. If the entry is a
-// message without a message id, its own id becomes the message id. If it is a user's message, its
-// response becomes the current one. A compaction belongs to no response.
+// message without a message id, the entry's id becomes the message id. If the entry is a user's
+// message, the entry's response becomes the current one. A compaction belongs to no response.
 func (d *draft) belong(e *perdure.Entry) {
 	if e.Type == perdure.EntryCompaction {
 		e.ResponseID, e.TurnID, e.MessageID = "", "", e.ID.String()
@@ -128,8 +128,8 @@ func HideResponse(s *store.State, execution uuid.UUID, id string) (*store.Change
 	return &store.Changes{HideResponse: id, Answer: &Decision{}}, nil
 }
 
-// EndResponse stores the history of a response: hashes of the conversation, in the form that
-// clients know, up to the end of the response. Error: not_found.
+// EndResponse stores the history of a response: hashes of the messages of the conversation, as
+// clients receive them, up to the end of the response. Error: not_found.
 func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

@@ -52,8 +52,8 @@ func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	return nil
 }
 
-// expired reports whether a new task may use the key of an ended task. It may if KeyTTL had passed
-// between the end of that task and the newest checkpoint. The current time does not matter, because
+// expired reports whether a new task may use the key of an ended task: KeyTTL had passed since the
+// end of that task when the newest checkpoint was stored. The current time does not matter, because
 // a function that is entered again must get the same results as before.
 func expired(x *perdure.Execution, t *perdure.Task) bool {
 	ttl := t.Options.KeyTTL

@@ -8,8 +8,9 @@ import (
 )
 
 // facts contains what one event has changed, for example the status of a task, and the current
-// time. The conditions of a wait are evaluated with these facts: a condition about anything else
-// counts as not met, unless an earlier event has met it and it is marked in the wait.
+// time. The conditions of a wait are evaluated with these facts. A condition about something that
+// the facts do not contain counts as not met, unless the wait has a mark that an earlier event has
+// met this condition.
 type facts struct {
 	now       perdure.Time
 	signals   []string // names of pending signals

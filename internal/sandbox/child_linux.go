@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init turns this process into the command if it is a sandbox child. It runs before the packages
-// that import more than this one are initialized, so the start of the command does not wait for
-// them.
+// init turns this process into the command if it is a sandbox child. Go initializes this package
+// early, because it imports little. The start of the command therefore does not wait for the
+// initialization of larger packages.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
@@ -52,7 +52,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 }
 
 // orphaned reports whether the parent process has ended. In a PID namespace the child cannot see
-// its parent. It then polls its end of the report pipe, whose other end the parent has open.
+// its parent. The child then polls its own end of the report pipe: the parent has the other end
+// open.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
@@ -185,9 +186,10 @@ func raiseLoopback() error {
 }
 
 // KeptCapabilities are the capabilities that builds need if they run as root: to use files of other
-// users, to become another user, and to use low ports. All others are dropped, including future
-// ones. They could bypass Landlock and limits, load code into the kernel, read packets of other
-// programs (NET_RAW), or change the machine (SYS_TIME).
+// users, to become another user, and to use low ports. The child drops all other capabilities,
+// including those that future kernels add. With them a command could bypass Landlock and limits,
+// load code into the kernel, read packets of other programs (NET_RAW), or change the machine
+// (SYS_TIME).
 var KeptCapabilities = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETUID, unix.CAP_SETGID,
 	unix.CAP_NET_BIND_SERVICE,

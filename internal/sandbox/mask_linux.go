@@ -15,8 +15,8 @@ import (
 // paths in this mount namespace. Commands cannot remove the mount: Landlock forbids it, and under
 // bubblewrap the user namespace or missing capabilities prevent it.
 //
-// A path may refer to something else by the time of the mount. Each path is therefore opened first,
-// and then checked and covered through its descriptor.
+// Before the mount, another file may be moved to a path. Each path is therefore opened first, and
+// then checked and covered through its descriptor.
 func mask(fd int, id Identity) error {
 	for range 20 {
 		path, err := PathOf(fd, id)
@@ -100,8 +100,8 @@ func openPath(path string) (int, error) {
 
 func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountPrivate mounts the command's private folders. The paths below them that stay visible are
-// mounted on top.
+// mountPrivate mounts the command's private folders. On top of these folders, it mounts the paths
+// below them that the policy names in Kept, Write and Caches, so that these paths stay visible.
 func mountPrivate(p Policy) error {
 	type source struct {
 		path string

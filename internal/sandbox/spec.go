@@ -31,8 +31,9 @@ type Spec struct {
 	Limits   map[int]int64 // resource limits as in setrlimit(2); a negative value means no limit
 }
 
-// Policy says what commands may do. They may read and run everything outside Data and Secrets, and use the
-// network. They may write below Write, in their Private folders, in Caches, and to the usual devices.
+// Policy says what commands may do. They may read and run everything except Data and Secrets, and
+// use the network. They may write below Write, in their Private folders, in Caches, and to the usual
+// devices.
 type Policy struct {
 	Dir     string   // the working directory
 	Data    []string // all paths of the data directory
@@ -51,8 +52,8 @@ type Policy struct {
 	// Own means that commands see only the files that they need. They see no sockets of other
 	// programs.
 	Own bool
-	// Sockets are the socket files below Write paths. They are covered, so that commands cannot use
-	// them.
+	// Sockets are the socket files in Dir and below Kept paths. They are set only if Own is true.
+	// Bubblewrap mounts /dev/null over each of these files, so that commands cannot use them.
 	Sockets []string
 }
 
@@ -67,7 +68,7 @@ type CacheFolder struct {
 	NoLayer bool
 }
 
-// FilterRules are the optional rules of the system call filter. Its other rules always apply.
+// FilterRules are the optional rules of the system call filter. All other rules always apply.
 type FilterRules struct {
 	Unix  bool // the command may use Unix sockets
 	NoNet bool // the command may create no sockets of other families

@@ -27,8 +27,8 @@ type cacheEntry struct {
 	err    error
 }
 
-// Compile is like the function Compile, but reuses the result, a schema or an error, for the same
-// text while it is in the cache.
+// Compile is like the function Compile. But if the cache contains the result for the text (a schema
+// or an error), Compile returns this result.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxBytes {
 		return Compile(raw) // Compile refuses the text for its size

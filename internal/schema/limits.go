@@ -36,8 +36,8 @@ const (
 	MaxSteps = 1 << 20
 )
 
-// These are approximate sizes in memory of a compiled schema's parts, in bytes. A cache uses them
-// for its limit.
+// These are approximate sizes in memory of a compiled schema's parts, in bytes. A Cache computes
+// the memory of its schemas from these sizes.
 const (
 	nodeWeight = 1 << 10
 	stepWeight = 64

@@ -1,5 +1,5 @@
 // Package scope tells libraries whether they are called inside an iteration of an agent.Loop. Each
-// iteration is a scope of its own: names of steps and tasks must be unique only within it.
+// iteration is a scope of its own: names of steps and tasks must be unique only within one scope.
 package scope
 
 import "context"

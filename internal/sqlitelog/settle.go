@@ -1,10 +1,10 @@
 // Package sqlitelog makes the content of a SQLite file's write-ahead log durable after a start,
 // before anything is written.
 //
-// When an fsync fails, the kernel may mark the pages that it could not write as clean. They can
-// still be read until the machine loses power, and no later fsync writes them. SQLite treats the
-// content of such pages in its log as committed, and appends to the log. After a power failure the
-// log ends where these pages begin, and everything after them is lost.
+// When an fsync fails, the kernel may mark the pages that it could not write as clean. Such pages
+// can still be read until the machine loses power, but no later fsync writes them. SQLite treats
+// the content of such pages in its log as committed, and appends to the log. After a power failure
+// the log ends where these pages begin, and everything after them is lost.
 package sqlitelog
 
 import (

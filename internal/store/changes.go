@@ -51,8 +51,8 @@ type Changes struct {
 	Blob        *Blob  // row to insert or replace
 	BlobChunk   []byte // bytes to append to Blob at the offset BlobChunkAt
 	BlobChunkAt int64
-	// Withhold lists blobs to which commits refer and whose contents only a worker stores. For each
-	// of them a row without content is created, if it does not exist.
+	// Withhold lists blobs to which commits refer and whose contents only a worker stores. The store
+	// creates a row without content for each of these blobs that has no row.
 	Withhold []perdure.BlobRef
 	// Erase lists complete blobs whose contents are deleted. They then are withheld blobs: rows
 	// without content.
@@ -74,7 +74,7 @@ type Changes struct {
 	// Prune deletes data of the execution whose retention period is over.
 	Prune *Prune
 	// Free is the maximum number of unused pages that the store returns to the file system.
-	// SweepReader.Unused reports how many there are.
+	// SweepReader.Unused returns the number of unused pages.
 	Free int
 	// Texts is the text index of a range of executions, which is to be written (see TextBlock).
 	Texts *TextBlock
@@ -94,8 +94,8 @@ type Changes struct {
 	Retain    *perdure.Retention
 
 	Definition *perdure.Definition // row to insert or replace
-	// DeleteDefinition is the id of a definition to delete. Executions keep their copies of the
-	// definition, and their references to it become null.
+	// DeleteDefinition is the id of a definition to delete. The copies of the definition in
+	// executions remain. The references of executions to the definition become null.
 	DeleteDefinition *uuid.UUID
 	Idempotency      *Idempotency
 	// Key is the row of an API key, to be inserted or replaced. Revoking a key deletes its sessions.

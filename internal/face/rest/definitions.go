@@ -16,7 +16,7 @@ import (
 )
 
 // definitionBody is a definition as a client sends it. Members that only the server sets are
-// accepted and ignored, so that a client can send back what it has read.
+// accepted and ignored, so that a client can send back a definition that the server has sent.
 type definitionBody struct {
 	Name         string                     `json:"name" minLength:"1" maxLength:"200"`
 	Slug         string                     `json:"slug,omitempty" doc:"Unique in the org; made from the name if left out."`

@@ -73,9 +73,10 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	return append(bytes.Clone(before), member...), after, nil
 }
 
-// wholeContent opens an entry's content. It moves metadata from the stored content to the entry. It
-// loads a content that only the execution's worker stores from the worker. If the worker is
-// disconnected, the result is the JSON text "worker", as in lists of entries.
+// wholeContent opens an entry's content. It moves metadata from the stored content to the entry. If
+// only the execution's worker stores the content, wholeContent requests the content from that
+// worker. If the worker is disconnected, the result is the JSON text "worker", as in lists of
+// entries.
 func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perdure.Entry) (io.ReadCloser, error) {
 	if e.Blob != nil && e.Blob.Length > perdure.ShownLimit {
 		content, err := s.Engine.Homes().OpenContent(ctx, x, *e.Blob)
@@ -101,7 +102,7 @@ func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perd
 }
 
 // unfolded returns the content of an entry without the metadata, which it moves to the entry. The
-// content contains metadata only if it was written while the execution was LOCAL.
+// stored content contains metadata only if the entry was written while the execution was LOCAL.
 func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io.ReadCloser, error) {
 	if !folded(x, e.Blob) {
 		return content, nil
@@ -114,8 +115,7 @@ func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io
 	return readCloser{rest, content}, nil
 }
 
-// readCloser reads from one stream, and closes the underlying stream from which the first one
-// reads.
+// readCloser joins a Reader with the Closer of the stream that this Reader reads from.
 type readCloser struct {
 	io.Reader
 	io.Closer

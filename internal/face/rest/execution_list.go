@@ -21,8 +21,8 @@ type listExecutionsInput struct {
 
 const metadataPrefix = "metadata."
 
-// documentMetadata adds the filters by metadata to the OpenAPI document. They need a description
-// of their own, because the names of these parameters contain keys that the client chooses.
+// documentMetadata adds the filters by metadata to the OpenAPI document. No struct can describe
+// these parameters, because their names contain keys that the client chooses.
 func documentMetadata(op *operation.Operation) {
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: metadataPrefix + "KEY", In: "query", Schema: &huma.Schema{Type: "string"},

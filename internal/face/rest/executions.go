@@ -157,7 +157,7 @@ func hashOf(body any) (perdure.Hash, error) {
 	return sha256.Sum256(raw), nil
 }
 
-// execution returns the execution whose id a path contains.
+// execution returns the execution whose id is in the path of a request.
 func (s *server) execution(ctx context.Context, in operation.IDInput) (*perdure.Execution, error) {
 	return s.Execution(ctx, in.Org, in.ID)
 }

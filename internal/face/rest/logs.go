@@ -67,9 +67,9 @@ type snapshotBody struct {
 const snapshotTries = 8
 
 // snapshot returns the state of an execution at one position of its log. It reads all parts again
-// until no event was committed during the read. If events are committed all the time, it returns
-// the position before its last read. A reader that continues from there misses no event, but may
-// receive events that the snapshot already includes.
+// until no event was committed during the read. If events were committed during each of
+// snapshotTries reads, the position in the snapshot is that before the last read. A reader that
+// continues from there misses no event, but may receive events that the snapshot already includes.
 func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*operation.Body[snapshotBody], error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {

@@ -80,9 +80,9 @@ func outlineOf(x *perdure.Execution, o store.Outline) {
 	turnOf(x, o.State)
 }
 
-// turnOf sets the reason why the newest response of a conversation has ended, if the conversation
-// waits for its user. While the agent works, turnOf sets nothing, because the newest checkpoint can
-// be of an earlier response.
+// turnOf sets StopReason and TurnError of a conversation that waits for its user: the reason why
+// the newest response has ended. While the agent works, turnOf sets nothing, because the newest
+// checkpoint can be of an earlier response.
 func turnOf(x *perdure.Execution, state json.RawMessage) {
 	if x.Kind != perdure.ReactKind || x.WaitReason != perdure.WaitKindSignal.String() {
 		return

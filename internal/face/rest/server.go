@@ -24,8 +24,8 @@ type Config struct {
 type server struct {
 	*operation.API
 	Config
-	// inspections is a semaphore that limits how many model calls have their conversations in
-	// memory: it contains one element for each.
+	// inspections is a semaphore. It contains one element for each request that has the
+	// conversation of a model call in memory; maxInspections limits their number.
 	inspections chan struct{}
 }
 

@@ -50,8 +50,9 @@ func TestStartBodyIsStored(t *testing.T) {
 	}
 }
 
-// TestKindsAreRememberedByOrg checks that an unknown kind is refused with the list of the org's
-// known kinds. A kind is still known on another server over the same store, but not in another org.
+// TestKindsAreRememberedByOrg checks that a start with an unknown kind is refused, and that the
+// error lists the kinds of the org. A kind that workers of the org have registered is accepted by
+// another server over the same store, but refused in another org.
 func TestKindsAreRememberedByOrg(t *testing.T) {
 	h := open(t)
 	_, secret, err := h.Engine.CreateKey(t.Context(), "other", "k", "client")

@@ -29,7 +29,7 @@ func (s *server) webhookRoutes() {
 }
 
 // webhookBody is a webhook as a client sends it. Members that only the server sets are accepted and
-// ignored, so that a client can send back what it has read.
+// ignored, so that a client can send back a webhook that the server has sent.
 type webhookBody struct {
 	URL         string   `json:"url" doc:"Where events are posted to, over https. In dev mode http is allowed for this machine."`
 	Events      []string `json:"events,omitempty" doc:"Types of events, and patterns such as question.* or agent.*. Left out: agent.*, the changes of a run's status."`

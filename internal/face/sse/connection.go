@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// hijackedConn is an HTTP/1.1 connection that sse has taken over from the HTTP server. It sends
-// one response in chunked encoding. An idle stream on such a connection needs neither the
-// server's buffers (10 KiB) nor the deep stack of a handler (16 KiB).
+// hijackedConn is an HTTP/1.1 connection that takeOver has taken from the HTTP server. It sends
+// one response in chunked encoding. While a stream on such a connection has nothing to send, it
+// needs neither the server's buffers (10 KiB) nor the deep stack of a handler (16 KiB).
 type hijackedConn struct {
 	net.Conn
 	head []byte // status line and headers; nil after they were sent

@@ -112,8 +112,8 @@ func TestStreamForHTTP10(t *testing.T) {
 	}
 }
 
-// TestStreamOfAClientThatTalks checks that bytes that a client sends after its request do not
-// disturb its stream.
+// TestStreamOfAClientThatTalks checks that a client receives its stream unchanged although it sends
+// bytes after its request.
 func TestStreamOfAClientThatTalks(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -27,8 +27,8 @@ type eventWriter struct {
 type eventSink interface {
 	// begin sends the headers. If the reader has disconnected, the first write fails.
 	begin()
-	// write sends the bytes at once, in pieces. It fails if the reader does not receive a piece
-	// within the timeout. All pieces together may take longer.
+	// write sends the bytes in pieces, without buffering. It fails if the reader does not receive a
+	// piece within the timeout. All pieces together may take longer.
 	write(b []byte, timeout time.Duration) error
 }
 
@@ -36,7 +36,7 @@ func (s *server) newEventWriter(to eventSink) *eventWriter {
 	return &eventWriter{to: to, timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
 }
 
-// look returns the interval at which an idle stream checks whether a ping is due.
+// look returns the interval at which a stream without new events checks whether a ping is due.
 func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
 
 // flushAt is the number of buffered bytes at which a stream sends its buffer, even if more events

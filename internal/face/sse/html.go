@@ -89,8 +89,8 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 }
 
 // pass returns the items that the view sends for one item of the log; there is at least one. Only
-// the last has the cursor of the log's item. The others have the cursor before it, so a client that
-// is disconnected between them receives them again.
+// the last has the cursor of the log's item. The earlier ones have the cursor before that item, so
+// a client that is disconnected after one of these receives all of them again.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
 	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End

@@ -9,10 +9,10 @@ type cursorTracker struct {
 	at func(pos int64) (perdure.Cursor, error)
 }
 
-// before returns the cursor directly before the cursor of a new item of the log. The caller must
-// pass every item, because the cursor of an item is the result for the next item. If positions were
-// skipped between two items, before reads the cursor from the log; but if `needed` is false, it
-// then returns the zero cursor.
+// before returns the cursor directly before `now`, the cursor of a new item of the log. It must be
+// called for every item, because it returns the cursor of one item when it is called for the next.
+// If positions were skipped between two items, before reads the cursor from the log if `needed` is
+// true, and otherwise returns the zero cursor.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// hardTexts are texts with which an earlier version failed: a stream that resumed inside such a
+// hardTexts are texts with which an earlier htmlView failed: a stream that resumed inside such a
 // text gave the rendered parts numbers that differ from those of an uninterrupted stream.
 var hardTexts = map[string]string{
 	"blank lines first":     "\n\nFirst.\n\nSecond.\n\nThird.",

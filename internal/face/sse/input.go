@@ -40,9 +40,9 @@ func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamRe
 	return s.open(ctx, in, view{html: in.Render == "html"})
 }
 
-// narrow returns a filter of event types. It accepts the types that the client has requested, as
-// far as the filter `keep` accepts them. If the client has requested no types, narrow returns
-// `keep` itself.
+// narrow returns a filter of event types. The filter accepts those types that the client has
+// requested and that the filter `keep` accepts. If the client has requested no types, narrow
+// returns `keep` itself.
 func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.EventType) bool, error) {
 	if in.Types == "" {
 		return keep, nil

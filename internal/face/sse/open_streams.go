@@ -2,9 +2,9 @@ package sse
 
 import "sync"
 
-// OpenStreams counts the streams that continue after their handlers have returned. In contrast to a
-// sync.WaitGroup, a stream may begin while the count is zero and another goroutine waits. The zero
-// value is ready to use.
+// OpenStreams counts the streams that continue after their handlers have returned. Unlike a
+// sync.WaitGroup, it allows a stream to begin while the count is zero and a goroutine is in Wait.
+// The zero value is ready to use.
 type OpenStreams struct {
 	mu   sync.Mutex
 	n    int

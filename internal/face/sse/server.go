@@ -11,7 +11,7 @@ import (
 type Config struct {
 	Log *eventlog.Log
 	// Streams, if set, counts the event streams that continue after their handlers have returned.
-	// http.Server does not know these streams. They end when the channel Stop in the configuration
+	// http.Server does not track these streams. They end when the channel Stop in the configuration
 	// of package front is closed.
 	Streams *OpenStreams
 }

@@ -20,8 +20,8 @@ import (
 // agent's tasks, and terminal output.
 func agentEvents(t perdure.EventType) bool { return !t.IsTask() && t != perdure.EventTerminal }
 
-// from returns the position at which a stream starts, and the name of the parameter that named
-// the position.
+// from returns the position at which a stream starts, and the name of the header or parameter that
+// contained this position.
 func (in *streamInput) from() (eventlog.From, string, error) {
 	switch {
 	case in.LastEventID != "":

@@ -233,7 +233,7 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, ""), "", "Authorization", "Bearer "+secret).Problem(401, "unauthenticated", "")
 }
 
-// maxSeq contains the only member of an execution that this test reads.
+// maxSeq contains the only member of an execution that the tests in this file read.
 type maxSeq struct{ MaxSeq int64 }
 
 // TestSupersededBlockKeepsItsSeq checks a reader that connects after an attempt has failed: it gets
@@ -267,8 +267,8 @@ func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 }
 
 // TestBlockThatHadClosedIsTakenBack checks that a block that was closed before its attempt failed
-// gets a second block.closed with the reason superseded. Later event streams contain none of its
-// text.
+// gets a second block.closed with the reason superseded. Event streams that begin after that
+// contain no text of the block.
 func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 	h := open(t)
 	h.Start("")

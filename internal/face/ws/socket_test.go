@@ -107,8 +107,8 @@ func TestWebSocketContinuesFromEveryCursor(t *testing.T) {
 }
 
 // TestStaleSeqSync checks that a client with a seq after the end of the log, or a cursor of another
-// log, is told that its copy is stale. The client then receives a page and the events after it,
-// and at the end has the same log as the server.
+// log, is told that its copy is stale. The client then receives a page and the events after this
+// page, and at the end has the same log as the server.
 func TestStaleSeqSync(t *testing.T) {
 	h := open(t)
 	r := play(h)

@@ -74,6 +74,6 @@ func (s *Blocks) Close(r *perdure.Record) (*Block, Closed, error) {
 	return b, c, err
 }
 
-// Reset forgets all blocks. A reader calls it after a reset, because it then receives the log from
-// the start.
+// Reset forgets all blocks. A reader calls Reset after a reset of the log, because the reader then
+// receives the log from the start.
 func (s *Blocks) Reset() { s.open = nil }

@@ -122,8 +122,8 @@ type Call struct {
 	ID, Name string
 	// Part is the message part that contains the call.
 	Part *Part
-	// Result is the stored result. Before it is stored, Result is the result that an event has
-	// reported; nil if there is none.
+	// Result is the stored result. While the store has no result, Result is the result that an
+	// event has reported; nil if there is none.
 	Result *perdure.Part
 	// Outputs are the terminal outputs of the tool, in the order in which they began.
 	Outputs []*Output

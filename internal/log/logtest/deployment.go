@@ -104,7 +104,7 @@ func (h *deployment) start() {
 }
 
 // work starts a worker and returns the function that stops it. A stopped worker releases its
-// leases at once, so that another worker can continue its executions.
+// leases at once, so that another worker can continue the executions.
 func (h *deployment) work() (stop func()) {
 	h.t.Helper()
 	c := react.Config{

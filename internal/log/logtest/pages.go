@@ -167,8 +167,8 @@ func (d durableStream) batches(ctx context.Context, offset string) iter.Seq2[bat
 	}
 }
 
-// ask requests the content after the offset in the path. If the path or the stream asks for a long
-// poll, the server waits for new content.
+// ask requests the content after the offset in the path. If the path or the field `live` demands a
+// long poll, the server waits for new content.
 func (d durableStream) ask(ctx context.Context, path string) (batch, error) {
 	if d.live == "long-poll" && !strings.Contains(path, "live=") {
 		path += "&live=long-poll"

@@ -18,8 +18,8 @@ import (
 )
 
 // script is the output of the model in the run that the projections read. It has thoughts, parallel
-// tool calls, and texts with lists, tables and code. The tool stubborn loses its worker while the
-// tool broken fails. A user message arrives during the run.
+// tool calls, and texts with lists, tables and code. While the tool `broken` fails, the worker of
+// the tool `stubborn` is stopped. A user message arrives during the run.
 const script = `
 pace 1ms
 turn
@@ -149,8 +149,8 @@ func (h *deployment) hail(ctx context.Context, call *tool.Call, _ struct{}) (too
 	return tool.Text("heard"), err
 }
 
-// begin starts the run. One of its tools waits until its worker stops. When the tool waits, begin
-// replaces the worker, and then closes the channel `done`.
+// begin starts the run. One tool of the run waits until the worker stops. When the tool waits,
+// begin replaces the worker, and then closes the channel `done`.
 func (h *deployment) begin() (id uuid.UUID, done <-chan struct{}) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{

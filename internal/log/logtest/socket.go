@@ -17,9 +17,9 @@ type socket struct {
 	API
 	limit int
 	seqs  bool
-	// newest is set if the client resumes with the events after the newest seq that it knows. It
-	// then first receives the open blocks as full snapshots. The field has an effect only if `seqs`
-	// is set.
+	// newest is set if the client resumes with the events after the newest seq that it has. The
+	// client then first receives the open blocks as full snapshots. The field has an effect only if
+	// `seqs` is set.
 	newest bool
 }
 

@@ -71,8 +71,8 @@ func (s stream) from(ctx context.Context, path string, header http.Header, held 
 	}
 }
 
-// lines returns the events as text, without pings. Of a superseded block it contains only the first
-// chunk, without its text, because a later reader receives no more of the block.
+// lines returns the events as text, without pings. Of a superseded block, lines returns only the
+// first chunk, without its text, because a later reader receives no more of the block.
 func lines(given []Event) string {
 	gone := superseded(given)
 	var b strings.Builder

@@ -29,7 +29,7 @@ const (
 	// mostPending is the maximum number of topics that wait to be sent. Further hints are lost.
 	mostPending = 8 * mostMarks
 	// format is the first byte of a message. Messages with another first byte are from another
-	// version, and are ignored.
+	// version of the program, and are ignored.
 	format = 1
 )
 
@@ -106,8 +106,9 @@ func Open(o Options) (*Hints, error) {
 func (h *Hints) subscribe() error {
 	sub, err := h.conn.Subscribe(h.subject, func(m *nats.Msg) { h.receive(m.Data) })
 	if err == nil {
-		// Messages over these limits are dropped, for example while this process is stopped. Little
-		// is lost, because one hint stands for any number of changes of its topic.
+		// Messages over these limits are dropped, for example messages that arrive while this
+		// process is suspended. Little is lost, because one hint stands for any number of changes
+		// of its topic.
 		err = sub.SetPendingLimits(1024, 8<<20)
 	}
 	if err != nil {

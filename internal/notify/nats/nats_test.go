@@ -158,7 +158,8 @@ func TestHintsDoNotComeBack(t *testing.T) {
 	}
 }
 
-// TestHintsAreRefused checks that a wrong password is reported by Trouble, without the password.
+// TestHintsAreRefused checks that Trouble reports a wrong password, and that the report does not
+// contain the password.
 func TestHintsAreRefused(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	h := join(t, server.RefusedURL(), "one")

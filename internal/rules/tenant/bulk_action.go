@@ -13,8 +13,8 @@ type NewBulkAction struct {
 	Executions []uuid.UUID
 }
 
-// BulkByKey looks up a bulk action by the idempotency key of its request. Its result in
-// Decision.Value is the action, nil if the key is not in use. Errors: idempotency_key_reused.
+// BulkByKey looks up a bulk action by the idempotency key of its request. The command's result is
+// the action, nil if the key is not in use. Errors: idempotency_key_reused.
 func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes, error) {
 	known := s.BulkByKey
 	switch {

@@ -138,8 +138,8 @@ func delivering(d *perdure.Delivery) *store.Changes {
 	return &store.Changes{Deliveries: []*perdure.Delivery{d}, Answer: &rules.Decision{Value: &row, Hints: []rules.Hint{{Kind: rules.HintDeliveries}}}}
 }
 
-// ReturnDeliveries handles deliveries that a server was sending when it ended: they become due at
-// once.
+// ReturnDeliveries ends the leases of all pending deliveries, which then become due at once. A
+// server calls it at its start: the server process that has taken these deliveries has ended.
 func ReturnDeliveries() (*store.Changes, error) {
 	return &store.Changes{ReturnDeliveries: true, Answer: &rules.Decision{}}, nil
 }

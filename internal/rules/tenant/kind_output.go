@@ -21,7 +21,7 @@ func outputsBefore(k store.Kind) []store.KindOutput {
 	return k.Outputs
 }
 
-// knownOutputs returns the registered output schema, followed by those that were known before. It
+// knownOutputs returns the registered output schema, followed by the other schemas in `before`. It
 // drops schemas that were last registered more than SignalTTL ago, and the oldest ones over
 // maxKnownOutputs. If no schema remains, the result is empty.
 func knownOutputs(registered json.RawMessage, before []store.KindOutput, now perdure.Time) []store.KindOutput {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SignalTTL is how long the server remembers a signal of a kind after the last registration that
-// contains it. Workers register their kinds every hour, so a signal is forgotten only if for at
+// SignalTTL is how long the server stores a signal of a kind after the last registration with this
+// signal. Workers register their kinds every hour, so the server drops a signal only if for at
 // least 23 hours no worker with this signal has run.
 const SignalTTL = 24 * time.Hour
 
@@ -18,7 +18,7 @@ const SignalTTL = 24 * time.Hour
 // older registrations are included.
 const maxKnownSignalBytes = 4 * perdure.MaxSignalSpecBytes
 
-// knownSignals returns the signals of a registration, followed by those that were known before. It
+// knownSignals returns the signals of a registration, followed by the other signals in `before`. It
 // drops signals that were last registered more than SignalTTL ago, and the oldest ones over
 // maxKnownSignalBytes.
 func knownSignals(registered []perdure.SignalSpec, before []store.KindSignal, now perdure.Time) (all []store.KindSignal) {

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Prune marks an ended execution, or its log, for deletion if its retention has ended.
+// Prune marks an ended execution, or its log, for deletion if the execution ended longer ago than
+// q.OlderThan. If OlderThan is nil, the retention period applies.
 func Prune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Terminal() || x.CompletedAt == nil {

@@ -24,8 +24,8 @@ func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes
 }
 
 // ReplaceWebhook replaces the settings of a webhook. If version is not 0, the webhook must have
-// this version. The new row of the webhook is in the Value of the changes' Decision. Errors:
-// not_found, conflict, invalid_argument.
+// this version. The command's result is the webhook's new row. Errors: not_found, conflict,
+// invalid_argument.
 func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r perdure.WebhookRequest) (*store.Changes, error) {
 	if s.Webhook != nil && !sameID(s.Webhook.KeyID, r.KeyID) {
 		if err := checkBound(s, r.KeyID); err != nil {
@@ -50,8 +50,8 @@ func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*sto
 	})
 }
 
-// DropOldSecret ends the use of the secret that a webhook had before its last rotation. Its result
-// in Decision.Value is the webhook's new row. Errors: not_found.
+// DropOldSecret deletes the secret that a webhook had before its last rotation. The command's
+// result is the webhook's new row. Errors: not_found.
 func DropOldSecret(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) { w.OldSecret, w.OldSecretUntil = "", nil })
 }
@@ -105,8 +105,8 @@ func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, err
 }
 
 // DisableOverdue disables a webhook that has too many waiting deliveries; the deliveries become
-// dead. The command's result is the webhook's new row. If the webhook no longer has too
-// many, or is already disabled, the changes are nil.
+// dead. The command's result is the webhook's new row. If the webhook no longer has too many
+// waiting deliveries, or is already disabled, the changes are nil.
 func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {
 		return nil, nil

@@ -43,8 +43,8 @@ func (c *checker) questions(x *perdure.Execution) error {
 	return nil
 }
 
-// largeDetails compares the details of a question that are stored in a blob with their hash. If
-// only the worker of a LOCAL execution has the details, it does nothing.
+// largeDetails checks that details that are stored in a blob have the hash in the question's row.
+// If only the worker of a LOCAL execution has the details, largeDetails does nothing.
 func (c *checker) largeDetails(q *perdure.Question) error {
 	ref := q.DetailsBlob
 	if ref == nil {

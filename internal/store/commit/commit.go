@@ -22,7 +22,7 @@ type Runner interface {
 	Gives(err error) (told error, up bool)
 }
 
-// Process commits a batch and sends the outcomes to its callers. If q.Plain is set, each command
+// Process commits a batch and sends each outcome to the caller of Do. If q.Plain is set, each command
 // has a transaction of its own. Otherwise the batch is one transaction. If that transaction fails,
 // each half of the batch runs again with newly loaded state, until the faulty command runs alone.
 // If that command selects several rows to work on (candidates), it runs once more with `careful`

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// observed wraps a Runner so that the queue's observer gets the committed batches. If no observer
-// needs them, it returns the Runner itself.
+// observed wraps a Runner so that the queue's observer gets the committed batches. If the observer
+// has no function Batch, observed returns the Runner itself.
 func (q *Queue) observed(r Runner) Runner {
 	if q.Observer == nil || q.Observer.Batch == nil {
 		return r

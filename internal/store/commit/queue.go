@@ -22,8 +22,8 @@ const (
 	laneShare      = 16
 	laneShareBytes = 512 << 10
 	// orgShare and orgShareBytes are the maximum numbers of commands and bytes that one org has in
-	// each lane of a batch while other orgs are active. Batches then are short, and commands of
-	// other orgs do not wait long for the running batch.
+	// each lane of a batch while other orgs are active. Batches are then short, so commands of
+	// other orgs do not wait long for the end of the running batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
 	// If Queue.Plain is set, plainCommands is used in place of batchCommands, and plainShare in
@@ -83,8 +83,8 @@ func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	return nil, 0
 }
 
-// pop removes the first call of the org l.turn[at]. If that org has more calls, it gets its next
-// turn after all others.
+// pop removes the first call of the org l.turn[at]. If that org has more calls, the org gets its
+// next turn after all other orgs.
 func (l *lane) pop(at int) {
 	org := l.turn[at]
 	l.turn = slices.Delete(l.turn, at, at+1)
