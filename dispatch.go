@@ -65,8 +65,8 @@ type Dispatch interface {
 	// an older server, which has no such method.
 	Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Question, error)
 	// StreamedText returns the text that the newest attempt of an ended task has streamed, at most
-	// MaxStreamedText bytes of it. Text that was removed from the log is not included. Errors:
-	// not_found; internal from an older server, which has no such method.
+	// MaxStreamedText bytes of it. It leaves out superseded blocks, and text that is no longer in the
+	// log. Errors: not_found; internal from an older server, which has no such method.
 	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
 	// Ended returns the next page of descriptions ([EndedHead]) of ended steps and tasks, in the
 	// order in which their records were created. Errors: lease_lost, not_found; internal from an
