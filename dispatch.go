@@ -171,13 +171,13 @@ const MaxEndpoints = 256
 // ModelEndpoint is a model server together with the environment variable of its API key, as a worker's
 // operator allows them. It holds the variable's name, never the key.
 type ModelEndpoint struct {
-	// Origin is the origin of the server, in the form of [OriginOf].
+	// Origin is the origin (scheme, host and port) of the provider's server, in the form of [OriginOf].
 	Origin string `json:"origin"`
-	// APIKeyEnv is the environment variable that holds the key; "" if the server needs no key.
+	// APIKeyEnv is the environment variable that holds the key; "" if the provider's server needs no key.
 	APIKeyEnv string `json:"apiKeyEnv,omitempty"`
 	// Provider is the provider that has this endpoint as its default, if any.
 	Provider string `json:"provider,omitempty"`
-	// Queue is the queue from which the worker takes work. The server sets it.
+	// Queue is the queue from which the worker takes work. Perdure's server sets it.
 	Queue string `json:"queue,omitempty"`
 }
 

@@ -114,7 +114,8 @@ func Text(s string) Part { return Part{Type: PartText, Text: s} }
 // SummaryPrefix is the text that precedes a summary when a model reads it.
 const SummaryPrefix = "Summary of the conversation so far:\n\n"
 
-// Compaction returns a part with the summary of an earlier part of the conversation.
+// Compaction returns a part of type PartCompaction. Its text is the summary that replaces earlier
+// messages of the conversation.
 func Compaction(summary string) Part { return Part{Type: PartCompaction, Text: summary} }
 
 // StopReason is the reason why a model call or a response ended.

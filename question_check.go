@@ -69,8 +69,8 @@ func (q NewQuestion) checkDetails(at string) error {
 	return nil
 }
 
-// checkDetailsBlob checks a question whose details are in a blob. The hash of the details is checked
-// when the blob is read.
+// checkDetailsBlob checks a question whose details are in a blob. The blob must have the hash that the
+// question states. That the content of the blob has this hash is checked when the blob is read.
 func (q NewQuestion) checkDetailsBlob(at string) error {
 	switch {
 	case q.EntryID != nil || q.Details != nil:

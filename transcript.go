@@ -184,7 +184,7 @@ func ClosingResults(parent Entry, open []string, names map[string]string, why st
 	return results, nil
 }
 
-// AddCallNames adds each tool call in parts to the map `names`: the name of its tool, by the id of
+// AddCallNames adds the tool calls among `parts` to the map `names`: the name of the tool, by the id of
 // the call.
 func AddCallNames(names map[string]string, parts []Part) {
 	for _, p := range parts {

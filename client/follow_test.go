@@ -61,8 +61,8 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newLog returns a log of n events, one of which is a ping, and the end of the log. It also returns
-// the events that a reader of this log must receive.
+// newLog returns the items of a log: n events, of which one is a ping, and then the end of the log. It
+// also returns the events that a reader of this log must receive: all except the ping.
 func newLog(n int) (items []string, want []string) {
 	for i := range n {
 		name, data := "token", fmt.Sprintf(`{"seq":%d,"data":"text %d"}`, i+1, i)

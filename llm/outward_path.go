@@ -135,9 +135,9 @@ func wasLast(messages []perdure.Message, i int) bool {
 	return next.Role == perdure.RoleAssistant && !isGiven(next) && isGiven(messages[i])
 }
 
-// isGiven reports whether a client sent the assistant message m. If a client sends a message with
-// signatures, the message names a provider, as an answer does. But only the answer of a model call
-// has a stop reason or usage.
+// isGiven reports whether a client sent the assistant message m, and no model call returned it. The
+// provider's name does not tell: a client must name the provider if its message has signatures. But
+// only messages that a model call returned have a stop reason or usage.
 func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }

@@ -35,9 +35,10 @@ type modelRequest struct {
 	// Spent says that the response has reached its maximum number of tool calls that run on
 	// workers.
 	Spent bool `json:"spent,omitempty"`
-	// Run, if set, identifies the turn of the function Run to which this model call belongs.
+	// Generate is the request of a call of the function [Generate], with its messages. It is set only
+	// if such a call has scheduled the model call.
 	Generate *generation `json:"generate,omitempty"`
-	// Run, if set, says which turn of a call of the function Run this is.
+	// Run is set if the model call is a turn of the function [Run]. It says which turn.
 	Run *runTurn `json:"run,omitempty"`
 }
 

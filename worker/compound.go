@@ -154,9 +154,8 @@ func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) i
 }
 
 // meets reports whether a condition without parts is met: the server has marked it as met, or the
-// run has its signal, task or question in memory. If the server has marked the condition, but its
-// signal, task or question is not in memory, meets reads the signal, task or question from the
-// server.
+// signal, the ended task or the answered question is in the run's memory. If it is marked, but not in
+// memory, meets reads it from the server.
 func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	switch leaf.Kind() {
 	case perdure.WaitKindTask:

@@ -50,8 +50,9 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	errs := []error{
 		err,
 		e.Store.Tidy(ctx),
-		// endLostLeases ends leases even directly after an outage of the store: the workers that
-		// held them were connected to this server after the outage, and then lost the connection.
+		// After an outage of the store, expired leases do not end at once, because their workers could
+		// not renew them. endLostLeases does not wait: its workers have connected to this server after
+		// the outage, and have lost the connection since.
 		e.endLostLeases(ctx, r.now),
 	}
 	e.keepers.Sweep(r.now.Add(-e.Lease))

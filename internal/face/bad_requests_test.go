@@ -58,7 +58,7 @@ func (h *testServer) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
 }
 
 // TestBrokenCursors sends every prefix of a cursor, the cursor with one byte inserted or replaced,
-// and random texts. aftermath checks each answer.
+// and random texts. The function `aftermath` checks what the server answers.
 func TestBrokenCursors(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	h := open(t)

@@ -91,8 +91,9 @@ func OtherViews(path string, id Identity) ([]string, error) {
 	return views, nil
 }
 
-// shows reports whether the mount shows the folder with the identity id, or a part of it, and at
-// which path. `folder` is the path of that folder within its file system.
+// shows reports whether the mount shows a folder or a part of the folder. `id` is the folder's
+// identity, and `folder` is its path within its file system. `view` is the path at which the mount
+// shows it.
 func (m Mount) shows(folder string, id Identity) (view string, shown bool) {
 	if Within(m.Root, folder) && m.Root != folder {
 		at, err := mountID(m.Point)

@@ -55,8 +55,8 @@ type ResponseReader interface {
 	// Response returns the row of a response by its id, including hidden ones. Errors: not_found if
 	// there is none.
 	Response(ctx context.Context, org, id string) (*Response, error)
-	// ResponsesOf returns rows of an execution's responses in the order of their inputs, including
-	// hidden ones. It leaves out responses that have joined another response.
+	// ResponsesOf returns rows of an execution's responses in the order of their inputs. It includes
+	// rows with Hidden set, and leaves out rows with Joined set (see Response).
 	ResponsesOf(ctx context.Context, execution uuid.UUID, q ResponseQuery) ([]Response, error)
 	// ResponsesBySaid returns the newest responses of an org whose History.Said equals the hash, at
 	// most `limit` of them.

@@ -50,7 +50,8 @@ type shownMessage struct {
 const maxCallBytes = 32 << 20
 
 // storedCall returns the stored data of a model call. Errors: not_found; conflict for a LOCAL
-// execution; unsupported if the server's program cannot rebuild model calls.
+// execution; unsupported if the program in which the server runs cannot rebuild the requests of model
+// calls (it has not set perdure.Catalog.Calls).
 func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execution, call perdure.StoredCall, err error) {
 	if x, err = s.execution(ctx, in.IDInput); err != nil {
 		return nil, call, err

@@ -81,7 +81,7 @@ func TestErasingWaitsForAReader(t *testing.T) {
 	go func() {
 		done <- s.pool.Read(context.Background(), func(v connection.View) error {
 			var n int64
-			// The read sees this snapshot until it ends.
+			// From its first statement to its end, the read sees the same snapshot of the database.
 			_, err := v.One("SELECT count(*) FROM blob", nil, &n)
 			close(reading)
 			<-release

@@ -151,9 +151,10 @@ func workspaceOf(data string, x *perdure.Execution) string {
 // pastEntries is the number of the newest entries that a command reads when it continues a run.
 const pastEntries = 100
 
-// wake sends the signal that continues the run: the prompt as a message of the user or, after a
-// failed turn, the signal retry. It returns true if the run still waits for a signal of the user.
-// If the run waits for answers to its questions, wake sets w.Status and w.Reason.
+// wake sends the signal that continues the run: `prompt` as the user's message or, after a failed
+// turn, the signal "retry". It returns true if it has sent nothing and the run waits for a signal. If
+// there is no prompt and the run waits for answers to its questions, wake sends nothing, and sets
+// w.Status and w.Reason.
 func (r *resumeCommand) wake(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {

@@ -199,8 +199,9 @@ type ResultLimit struct {
 	Remedy string // the command that shows the lines that were left out; "" if none is suggested
 }
 
-// result shows the end of a call: the rest of its output, its result and its last line. If the
-// screen last showed another call, the last line comes before the result and names the call.
+// result shows the end of a call: the rest of its output, its result and the line that says whether it
+// succeeded. If the screen last showed another call, that line comes before the result and names the
+// call.
 func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
 	if c.hasVerdict {

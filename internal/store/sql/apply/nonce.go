@@ -22,8 +22,9 @@ var (
 	setPruned = statement.Update("log_head", statement.Columns("pruned_nonce"), statement.Columns("agent_execution_id"))
 )
 
-// keepPruned stores the nonce of the last record that pruning deletes: the one before the newest
-// record. So a cursor with the position of that record remains valid.
+// keepPruned stores a nonce before the records of the log of `id` are deleted, all except the newest
+// one. It is the nonce of the record before the newest one, so a cursor with the position of that
+// record remains valid.
 func (t *Transaction) keepPruned(id uuid.UUID) error {
 	var last, first int64
 	found, err := t.One(headEnds, []any{id[:]}, &last, &first)

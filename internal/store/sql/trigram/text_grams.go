@@ -38,8 +38,8 @@ func lowerASCII(s string) string {
 //
 
 const (
-	// TextBlock is the number of execution numbers in a block. The place of an execution in its
-	// block therefore fits into one byte.
+	// TextBlock is the number of executions in one block of the index. The place of an execution in
+	// its block therefore fits into one byte.
 	TextBlock = 256
 	// TextParts is the number of parts into which a block is divided. It is the maximum number of
 	// rows of a block, because empty parts have no row.

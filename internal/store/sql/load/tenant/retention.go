@@ -45,7 +45,7 @@ func (p *periodInto) Scan(v any) error {
 	return nil
 }
 
-// PeriodValues returns the values for Periods.
+// PeriodValues returns the values of the columns that [Periods] names.
 func PeriodValues(r *perdure.Retention) ([]any, error) { return periods.Values(r) }
 
 // PeriodOf returns the column value of a period; NULL for nil.
