@@ -2,15 +2,20 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 )
 
 // recipeBlock is a code block of a recipe. Its first line says what the block is for:
@@ -146,7 +151,8 @@ func (c *recipeRunner) run(text string) {
 }
 
 // start starts a code block that runs until the end of the test. If the block starts the server, start
-// returns once that server accepts connections.
+// returns once that server accepts connections. If the block starts a worker, start returns once the
+// worker is registered: on a busy machine, building it takes longer than the commands wait for it.
 func (c *recipeRunner) start(text string) {
 	c.t.Helper()
 	said := newOutput()
@@ -172,20 +178,42 @@ func (c *recipeRunner) start(text string) {
 			c.t.Errorf("%s\ndoes not end:\n%s", text, said)
 		}
 	})
-	if !strings.Contains(text, "perdure dev") {
+	started := c.hasServer
+	switch {
+	case strings.Contains(text, "PERDURE_KEY="):
+		started = c.hasWorker
+	case !strings.Contains(text, "perdure dev"):
 		return
 	}
-	eventually(c.t, "the server of the recipe", func() bool {
+	eventually(c.t, text, func() bool {
 		select {
 		case err := <-ended:
 			ended <- err // the cleanup receives it again
 			c.t.Fatalf("%s\nends, %v:\n%s", text, err, said)
 		default:
 		}
-		conn, err := net.Dial("tcp", c.grpc)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
+		return started()
 	})
+}
+
+// hasServer reports whether the recipe's server accepts connections.
+func (c *recipeRunner) hasServer() bool {
+	conn, err := net.Dial("tcp", c.grpc)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
+}
+
+// hasWorker reports whether a worker other than the server's own is registered.
+func (c *recipeRunner) hasWorker() bool {
+	listed, err := c.shell(c.t.Context(), "perdure workers --json").Output()
+	if err != nil {
+		c.t.Fatalf("%v: %s", err, listed)
+	}
+	var workers client.Page[perdure.WorkerInfo]
+	if err := json.Unmarshal(listed, &workers); err != nil {
+		c.t.Fatal(err)
+	}
+	return slices.ContainsFunc(workers.Items, func(w perdure.WorkerInfo) bool { return !w.Embedded })
 }
