@@ -55,14 +55,14 @@ func newCounts() attackCounts {
 
 func (c attackCounts) nothing() bool { return len(c.Done) == 0 }
 
-func (c attackCounts) print(out io.Writer) {
+// print prints a row for each of the attacks `of`, also for those that got nothing done.
+func (c attackCounts) print(out io.Writer, of []string) {
 	fmt.Fprintln(out, "| the hostile org's | done a second | refused a second |")
 	fmt.Fprintln(out, "|---|---:|---|")
-	names := slices.Sorted(maps.Keys(attacks))
-	for _, name := range names {
-		if c.Done[name] == 0 && len(c.Refused[name]) == 0 {
-			continue
-		}
+	if len(of) == 0 {
+		of = Attacks()
+	}
+	for _, name := range slices.Sorted(slices.Values(of)) {
 		refused := ""
 		for _, code := range slices.Sorted(maps.Keys(c.Refused[name])) {
 			refused += fmt.Sprintf(" %s %.1f", code, float64(c.Refused[name][code])/c.For.Seconds())

@@ -121,6 +121,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	if err = errors.Join(err, endProfile()); err != nil {
 		return err
 	}
+	done = attackCounts{}
 	if err := attacker.ask("counts", struct{}{}, &done); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	fmt.Fprintf(out, "\n%s, %d orgs, load %s\n- alone: %s\n- beside a hostile one: %s\n\n", kind, h.Orgs, loadNow(), quiet, busy)
 	printGuests(out, alone, beside)
 	fmt.Fprintln(out)
-	done.print(out)
+	done.print(out, h.Attacks)
 	return nil
 }
 
