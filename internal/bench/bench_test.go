@@ -151,6 +151,28 @@ func TestHostileRuns(t *testing.T) {
 	}
 }
 
+// TestAttacksWithoutResultsHaveARow checks the report on attacks: it has a row for each chosen attack,
+// or for all attacks if none is chosen.
+func TestAttacksWithoutResultsHaveARow(t *testing.T) {
+	counts := newCounts()
+	counts.For = time.Second
+	for _, chosen := range [][]string{{"polls", "starts"}, nil} {
+		var out strings.Builder
+		counts.print(&out, chosen)
+		if chosen == nil {
+			chosen = Attacks()
+		}
+		for _, name := range chosen {
+			if !strings.Contains(out.String(), "| "+name+" | 0.0 | |") {
+				t.Errorf("there is no row of %s in\n%s", name, out.String())
+			}
+		}
+		if rows := strings.Count(out.String(), " | 0.0 |"); rows != len(chosen) {
+			t.Errorf("%d rows, want %d", rows, len(chosen))
+		}
+	}
+}
+
 func TestUnknownAttacksAreRefused(t *testing.T) {
 	for field, h := range map[string]Hostile{
 		"attack": {Attacks: []string{"none"}, Orgs: 1, For: time.Minute},

@@ -457,3 +457,27 @@ func texts(t *testing.T, path, query string) (all []string) {
 	}
 	return all
 }
+
+// TestNewestTablesAreNotMigrated checks that migrate does not open the database through the migration
+// library if the tables have the newest version. The test gives migrate a path at which the library
+// can open nothing.
+func TestNewestTablesAreNotMigrated(t *testing.T) {
+	s := open(t, Options{})
+	nowhere := filepath.Join(t.TempDir(), "missing", "a.db")
+	try := func() (migrated error) {
+		if err := s.pool.Read(t.Context(), func(v connection.View) error {
+			migrated = migrate(t.Context(), nowhere, v)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return migrated
+	}
+	if err := try(); err != nil {
+		t.Errorf("tables of the newest version: %v", err)
+	}
+	execAll(t, s.path, "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
+	if err := try(); err == nil {
+		t.Error("tables of an older version are not migrated")
+	}
+}
