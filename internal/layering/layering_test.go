@@ -131,13 +131,14 @@ var rules = map[string][]string{
 	"internal/face/record":    {"internal/log"},
 	"internal/face/rest":      {"internal/engine", "internal/engine/bulk", "internal/engine/homes", "internal/engine/retention", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
 	"internal/face/title":     nil, // pure
+	"internal/face/wsmessage": {"internal/face/front"},
 	"internal/face/questions": {"internal/engine", "internal/engine/questions", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/questionfeed", "internal/sharedread", "internal/store"},
 	"internal/face/links":     {"internal/engine", "internal/engine/questions", "internal/face/front", "internal/face/title", "internal/store", "internal/visible"},
 	"internal/face/sse":       {"internal/log", "internal/log/fold", "internal/face/front", "internal/face/operation", "internal/face/record", "internal/markdown"},
-	"internal/face/ws":        {"internal/engine", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record", "internal/fair"},
+	"internal/face/ws":        {"internal/engine", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record", "internal/face/wsmessage", "internal/fair"},
 	"internal/face/durable":   {"internal/durablestream", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record"},
 	"internal/face/pages":     {"internal/face/front", "internal/face/operation", "internal/face/problem"},
-	"internal/face/openai":    {"internal/engine", "internal/engine/conversations", "internal/engine/questions", "internal/log", "internal/log/fold", "internal/face/front", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
+	"internal/face/openai":    {"internal/engine", "internal/engine/conversations", "internal/engine/questions", "internal/log", "internal/log/fold", "internal/face/front", "internal/face/wsmessage", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
 	"internal/sealed":         nil, // pure
 	"internal/dial":           nil, // the worker's side uses it as well
 	"internal/webhook":        {"internal/dial", "internal/engine/tenants", "internal/notify", "internal/rules/tenant", "internal/store"},

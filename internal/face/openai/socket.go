@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/wsmessage"
 )
 
 const (
@@ -32,7 +33,6 @@ var (
 var (
 	errSocketLife  = errors.New("the connection has been open for 60 minutes")
 	errFlooded     = errors.New("too many frames wait")
-	errNoAnswer    = errors.New("the client does not answer")
 	errStreamBroke = errors.New("the stream of a response broke off")
 	errNotSent     = errors.New("a frame could not be sent")
 )
@@ -172,7 +172,7 @@ func (k *socket) ping(ctx context.Context) error {
 		err := k.conn.Ping(within)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("%w: %w", errNoAnswer, err)
+			return fmt.Errorf("%w: %w", wsmessage.ErrNoAnswer, err)
 		}
 	}
 }

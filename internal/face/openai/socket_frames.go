@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/wsmessage"
 )
 
 // frame is a WebSocket message that the client has sent.
@@ -90,42 +90,8 @@ func (k *socket) refuse(ctx context.Context, e *Error) error {
 
 // send writes a frame to the client. Errors: errNotSent.
 func (k *socket) send(ctx context.Context, whole []byte) error {
-	if err := k.write(ctx, perdure.ValidJSON(whole)); err != nil { // clients close a WebSocket when a text is not UTF-8
+	if err := wsmessage.Write(ctx, k.conn, whole, k.WriteTimeout); err != nil {
 		return fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	return nil
-}
-
-// overTime is the time that a client has to read the rest of a message when the server ends the
-// socket. The server can send the close frame with the reason only after the whole message.
-const overTime = time.Second
-
-// write writes a message in pieces. It disconnects a client that does not read a piece within the
-// write timeout.
-func (k *socket) write(ctx context.Context, whole []byte) error {
-	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	limit := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
-	defer limit.Stop()
-	hurry := context.AfterFunc(ctx, func() { limit.Reset(min(k.WriteTimeout, overTime)) })
-	defer hurry()
-	if len(whole) <= pieceBytes {
-		return k.conn.Write(late, websocket.MessageText, whole)
-	}
-	out, err := k.conn.Writer(late, websocket.MessageText)
-	if err != nil {
-		return err
-	}
-	for piece := range slices.Chunk(whole, pieceBytes) {
-		if _, err := out.Write(piece); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			continue // all remaining pieces together have overTime
-		}
-		if limit.Reset(k.WriteTimeout); ctx.Err() != nil { // hurry may have reset limit before this reset
-			limit.Reset(min(k.WriteTimeout, overTime))
-		}
-	}
-	return out.Close()
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/perdure/perdure/internal/face/front"
 )
 
 // stream sends the events of the response, beginning after the sequence number `after`. If it must
@@ -84,13 +86,9 @@ func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, 
 	return s.flush()
 }
 
-const (
-	// flushAt is the number of buffered bytes above which a stream is flushed even if more events
-	// follow immediately.
-	flushAt = 16 << 10
-	// pieceBytes is the number of bytes that a client must receive within the write timeout.
-	pieceBytes = 64 << 10
-)
+// flushAt is the number of buffered bytes above which a stream is flushed even if more events
+// follow immediately.
+const flushAt = 16 << 10
 
 // sse writes server-sent events to a client. A write fails if the client does not receive a piece
 // within the write timeout.
@@ -126,7 +124,7 @@ func (s *sse) flush() error {
 		if s.buf.Len() == 0 {
 			return s.c.Flush()
 		}
-		if _, err := s.w.Write(s.buf.Next(pieceBytes)); err != nil {
+		if _, err := s.w.Write(s.buf.Next(front.PieceBytes)); err != nil {
 			return err
 		}
 	}

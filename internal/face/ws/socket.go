@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/problem"
 	"github.com/perdure/perdure/internal/face/record"
+	"github.com/perdure/perdure/internal/face/wsmessage"
 	"github.com/perdure/perdure/internal/fair"
 	eventlog "github.com/perdure/perdure/internal/log"
 )
@@ -168,19 +168,18 @@ func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 	}
 }
 
-// ping checks in the background whether the client still answers.
+// ping checks in the background whether the client still answers. The check does not end with the
+// context, because cancelling a ping may close the connection before the close frame is sent.
 func (k *socket) ping(ctx context.Context) error {
 	k.tail.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, k.WriteTimeout)
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout)
 		defer cancel()
-		if err := k.conn.Ping(ctx); err != nil && ctx.Err() != nil {
-			k.fail(errNoAnswer)
+		if err := k.conn.Ping(within); err != nil && within.Err() != nil {
+			k.fail(wsmessage.ErrNoAnswer)
 		}
 	})
 	return nil
 }
-
-var errNoAnswer = errors.New("the client does not answer")
 
 // follow starts to read the log from a cursor.
 func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
@@ -220,8 +219,8 @@ func (k *socket) item(ctx context.Context, i eventlog.Item) error {
 	return nil
 }
 
-// send writes one message to the client in pieces. If the client does not read a piece within the
-// write timeout, send closes the connection.
+// send writes one message to the client. If the client does not read it within the write timeout,
+// send closes the connection.
 func (k *socket) send(ctx context.Context, kind string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -231,27 +230,8 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	if err != nil {
 		return err
 	}
-	whole = perdure.ValidJSON(whole) // clients close a WebSocket when a text is not UTF-8
 	defer fair.Wait(ctx)()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	late := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
-	defer late.Stop()
-	if len(whole) <= front.PieceBytes {
-		return k.conn.Write(ctx, websocket.MessageText, whole)
-	}
-	out, err := k.conn.Writer(ctx, websocket.MessageText)
-	if err != nil {
-		return err
-	}
-	for piece := range slices.Chunk(whole, front.PieceBytes) {
-		late.Reset(k.WriteTimeout)
-		if _, err := out.Write(piece); err != nil {
-			return err
-		}
-	}
-	late.Reset(k.WriteTimeout)
-	return out.Close()
+	return wsmessage.Write(ctx, k.conn, whole, k.WriteTimeout)
 }
 
 // close closes the socket with a code that tells the client whether to reconnect. Code 1001 (the
