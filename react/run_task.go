@@ -51,12 +51,12 @@ func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	return m, err
 }
 
-// taskSource reads tasks of the execution to which a model call of a Run belongs.
+// taskSource reads tasks of the execution in which the function Run was called.
 type taskSource interface {
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 }
 
-// runTurns caches the conversations of recent Runs, so that a model call reads only the previous
+// runTurns caches the conversations of recent calls of Run, so that a model call reads only the previous
 // turn.
 type runTurns struct {
 	mu    sync.Mutex                       // guards the fields below
@@ -64,7 +64,7 @@ type runTurns struct {
 	bytes int
 }
 
-// runMessages is the conversation of a Run before one of its model calls.
+// runMessages is the conversation of a call of Run before one of its model calls.
 type runMessages struct {
 	task     uuid.UUID // the model call that was asked with the messages
 	record   runRecord
@@ -72,7 +72,7 @@ type runMessages struct {
 	bytes    int
 }
 
-// ask returns the request of a model call of a Run. The parameter `task` is the id of the task that
+// ask returns the request of a model call that Run makes. The parameter `task` is the id of the task that
 // makes the call, and `in` is the input of the task.
 func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Request, error) {
 	known, err := c.rebuild(from, task, in)

@@ -249,8 +249,9 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 	}
 }
 
-// TestLargeAnswers checks answers that are too large for a claim or a reply. One of them is the
-// default of a question that has expired.
+// TestLargeAnswers checks that an agent gets answers completely that are too large for the messages
+// from the server to the worker (claims and replies to commits). One of them is the default of a
+// question that has expired.
 func TestLargeAnswers(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const n = 6

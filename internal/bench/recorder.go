@@ -44,8 +44,8 @@ func (r *recorder) add(name string, d time.Duration) {
 	r.changed.Broadcast()
 }
 
-// first waits until a duration is recorded under the name, and returns the time that this duration
-// stands for (see the method `now`). If the recorder is closed, it returns the zero time.
+// first waits until a time is recorded under the name with the method `now`, and returns the first
+// such time. If the recorder is closed, it returns the zero time.
 func (r *recorder) first(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

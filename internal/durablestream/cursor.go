@@ -7,13 +7,14 @@ import (
 
 // A cursor is the value of the header Stream-Cursor, which a reader sends back with its next request.
 // The cursor is the number of the current interval of time, so that a cache can serve one response to
-// many live readers. If the returned page has a check (see Page.Check), the last digits of the cursor
-// are that check.
+// many live readers. If the returned page has a check, the last digits of the cursor are that check:
+// a number that stands for the content before the page (see Page.Check). With it the server notices
+// that content which the reader has received is gone.
 
 const (
 	cursorSpan = 20 * time.Second
-	// checks is the number of different checks that a cursor can contain. The number is small
-	// enough that a cursor is exact in the 64-bit float of a JavaScript client.
+	// checks is the number of possible values of the check in a cursor. The number is small enough
+	// that a cursor is exact in the 64-bit float of a JavaScript client.
 	checks = 10_000_000
 )
 

@@ -68,8 +68,9 @@ func TestCrashingExecutionIsAlone(t *testing.T) {
 	b.start() // for the first worker, once its dangerous execution has suspended
 }
 
-// TestUnfitExecutionNeedNotBeAlone checks that an execution that unfit workers released can be
-// claimed together with others, because it does not crash workers.
+// TestUnfitExecutionNeedNotBeAlone checks that an execution which workers have released as unfit
+// (their code is too old for it, for instance) can be claimed together with others. Only executions
+// that may crash their worker are claimed alone.
 func TestUnfitExecutionNeedNotBeAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

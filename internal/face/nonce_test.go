@@ -13,8 +13,8 @@ var everyStream = []string{
 	"/stream/consolidated", "/stream", "/stream?types=agent.started,agent.completed", "/stream?render=html", "/stream/consolidated?render=html", "/stream?types=agent.waiting,token&render=html",
 }
 
-// cursorsOf returns the cursors of the events in a log by position. The start of the log has no
-// cursor.
+// cursorsOf returns the cursor of each event by its position. Position 0, before the first event,
+// is not among them.
 func cursorsOf(t *testing.T, events []sseEvent) map[int64]string {
 	t.Helper()
 	given := map[int64]string{}

@@ -13,7 +13,7 @@ const late = time.Millisecond
 type pressure struct {
 	sample [1]metrics.Sample
 	all    uint64 // number of goroutines that had waited before the last call of look
-	long   uint64 // number of those that waited for late or longer
+	long   uint64 // number of those that had waited for at least the duration `late`
 }
 
 // high reports whether more than 1 % of the goroutines that got a processor since the last call of

@@ -188,8 +188,8 @@ func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// followOne does the work of follow for one response: until the response f ends, or until another
-// response takes its input.
+// followOne does the work of follow for one response. It ends when the response f ends, or when f is
+// withdrawn and its input is answered by another response (f.into).
 func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		at, err := a.start(ctx, f)

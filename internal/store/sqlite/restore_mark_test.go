@@ -74,7 +74,8 @@ func TestCrashWhileOpeningKeepsTheEpoch(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The fingerprint of this mark is not in the database.
+	// A server that dies while it opens the store leaves such a mark: its fingerprint is not in the
+	// database yet.
 	if err := makeFile(path + markInfix + "crashed"); err != nil {
 		t.Fatal(err)
 	}

@@ -277,9 +277,10 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 	}
 }
 
-// TestAnEndIsKnownWithoutAMark checks that a store counts as unchecked if it has a log, or if the
-// mark of its last opening (see noticeRestore) is missing, as in a copy.
-func TestAnEndIsKnownWithoutAMark(t *testing.T) {
+// TestStoreWithoutAnOrderlyEndIsUnchecked checks that Unchecked reports a store that may be damaged,
+// because its last server did not close it (it has a write-ahead log), or because it is a copy (the
+// mark of its last opening is missing, see noticeRestore).
+func TestStoreWithoutAnOrderlyEndIsUnchecked(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, leave := range map[string]func(path string) error{
 		"a log": func(path string) error { return os.WriteFile(path+"-wal", make([]byte, 64), 0o600) },

@@ -27,7 +27,7 @@ var startFiles = []string{
 }
 
 // comparedEntries is the maximum number of entries of a guarded folder, such as git's hooks, that
-// are compared.
+// are compared before and after a command to find changes. Changes of further entries are not found.
 const comparedEntries = 500
 
 // pathsIn returns the guarded paths in the workspace dir, which programs outside the sandbox later run

@@ -414,9 +414,9 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 	})
 }
 
-// TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no request to close a block
-// whose text the server already has, because the next commit closes the block. A request closes the
-// block only if it was sent before the Flush, or if the block is truncated.
+// TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no frame that closes the last
+// block of a source, because the next commit closes it. There are two exceptions, in which the frame
+// is sent: the source ended the block itself (Break), or the block is truncated.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *Stream)

@@ -24,9 +24,9 @@ var (
 		" (SELECT value_blob FROM agent_signal WHERE agent_execution_id = ?1 AND state = ?2 AND value_blob IS NOT NULL)")
 	signalValues = statement.Alone("UPDATE agent_signal SET signal_value = NULL, value_blob = NULL WHERE agent_execution_id = ? AND state = ?" +
 		" AND (signal_value IS NOT NULL OR value_blob IS NOT NULL)")
-	// dropUploads deletes those blobs of an execution that no commit refers to. One of them may be
-	// a copy of a signal's value, which the server makes if the value is too large for a message to
-	// a worker.
+	// dropUploads deletes those blobs of an execution that no commit refers to. It runs when the
+	// values of signals are erased, because such a blob may be a copy of a value: the server makes
+	// one if the value is too large for a message to a worker.
 	dropUploads = statement.Remove("blob", statement.Columns("agent_execution_id").Fixed("owned", "= 0"))
 )
 

@@ -41,9 +41,9 @@ func newTextSearch(v statement.View, query string) (*textSearch, error) {
 	return s, err
 }
 
-// hits are the candidates that a search has found, newest first.
+// hits are the candidates that a search has found.
 type hits struct {
-	numbers []int64
+	numbers []int64 // execution numbers, newest first
 	// upto is the lowest number that was searched. The field `cost` is the cost of the search; the
 	// cost of reading a row is 1.
 	upto  int64
@@ -51,7 +51,8 @@ type hits struct {
 	ended bool
 }
 
-// below returns about n candidates with numbers less than `before`.
+// below returns candidates with numbers less than `before`: the newest n, or fewer if the part of
+// the index that it searches in one call has fewer.
 func (s *textSearch) below(v statement.View, org string, before int64, n int) (hits, error) {
 	if before > s.indexed {
 		return s.beyond(v, org, before, n)
