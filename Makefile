@@ -10,6 +10,12 @@ TESTFLAGS ?= -race -timeout 30m $(SQLITEFLAGS)
 UNCHECKED = -race=false -d=checkptr=0
 SQLITEFLAGS = $(foreach package,sqlite/lib libc memory,'-gcflags=modernc.org/$(package)=$(UNCHECKED)')
 
+# Everything but the race detector uses the flags of the released program (Dockerfile), so that each
+# package is compiled once, and the released form is what is tested. The race detector needs cgo.
+export CGO_ENABLED = 0
+released = -trimpath -tags=grpcnotrace
+export GOFLAGS := $(strip $(filter-out $(released),$(GOFLAGS)) $(released))
+
 .PHONY: help
 help: ## show this
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile

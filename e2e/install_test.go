@@ -41,14 +41,14 @@ type moduleUser struct{ env []string }
 // cache, which saves downloads. The third is the configured proxy. The user's go command uses no
 // checksum database, because no such database has the module of the source tree; wantKnownModules
 // checks the sums of the other modules. The flag -trimpath keeps the path of the module cache out
-// of compiled files. Otherwise the next run of the test could not use the build cache.
+// of compiled files. Otherwise the test could not use packages that are in the build cache.
 func newModuleUser(t *testing.T, proxy string) moduleUser {
 	t.Helper()
 	here := strings.Split(printed(t, "go", "env", "GOMODCACHE", "GOPROXY"), "\n")
 	proxies := []string{proxy, fileURL(filepath.Join(here[0], "cache", "download")), here[1]}
 	return moduleUser{append(os.Environ(),
 		"GOMODCACHE="+t.TempDir(), "GOPROXY="+strings.Join(proxies, ","), "GOSUMDB=off", "GONOPROXY=none", "GOPRIVATE=",
-		"GOFLAGS=-mod=mod -modcacherw -trimpath", "GOWORK=off",
+		"GOFLAGS=-mod=mod -modcacherw -trimpath", "GOWORK=off", "CGO_ENABLED=0",
 	)}
 }
 

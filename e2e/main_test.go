@@ -49,14 +49,16 @@ var build = sync.OnceValues(func() (string, error) {
 	return buildAs("perdure")
 })
 
-// buildAs builds the program under a name, with additional flags.
+// buildAs builds the program under a name, with additional flags, and without cgo like the released
+// program, unless it is built with the race detector.
 func buildAs(name string, flags ...string) (string, error) {
 	path := filepath.Join(scratch, name)
-	args := append([]string{"build", "-o", path}, flags...)
+	args, cgo := append([]string{"build", "-o", path}, flags...), "0"
 	if os.Getenv("PERDURE_E2E_RACE") == "1" {
-		args = append(args, "-race")
+		args, cgo = append(args, "-race"), "1"
 	}
 	cmd := exec.Command("go", append(args, "../cmd/perdure")...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}

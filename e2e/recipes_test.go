@@ -152,9 +152,15 @@ func (c *recipeRunner) run(text string) {
 
 // start starts a code block that runs until the end of the test. If the block starts the server, start
 // returns once that server accepts connections. If the block starts a worker, start returns once the
-// worker is registered: on a busy machine, building it takes longer than the commands wait for it.
+// worker is registered. Programs that the block runs with `go run` are built before: on a busy machine
+// that takes longer than the commands wait for them.
 func (c *recipeRunner) start(text string) {
 	c.t.Helper()
+	if strings.Contains(text, "go run") {
+		printed := c.output
+		c.run("go build ./...\n")
+		c.output = printed
+	}
 	said := newOutput()
 	cmd := c.shell(context.Background(), text)
 	cmd.Stdout, cmd.Stderr = said, said

@@ -3,7 +3,7 @@
 # are the flags of go test. It takes hours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export PERDURE_TEST=long
+export PERDURE_TEST=long CGO_ENABLED=1 # the race detector needs cgo
 
 flags=("$@")
 failed=0

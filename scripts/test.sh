@@ -62,13 +62,17 @@ mapfile -t raced < <(echo "$first" && grep -vxF "$first" <<<"$rest")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+race() { # ARGUMENTS OF GO TEST: runs tests under the race detector, which needs cgo
+	CGO_ENABLED=1 go test -vet=off "$@"
+}
+
 # Packages run without the race detector, and then samples of three of them with it.
 beside() { # FLAGS FOR THE RACE DETECTOR
 	local bad=0
 	go test -vet=off -timeout 30m -p 1 "${unraced[@]}" || bad=1
-	go test -vet=off "$@" -skip "$attacks" ./tool || bad=1
-	go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || bad=1
-	go test -vet=off "$@" -run '^TestCancelledRunReportsItsResults$' ./internal/bench || bad=1
+	race "$@" -skip "$attacks" ./tool || bad=1
+	race "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || bad=1
+	race "$@" -run '^TestCancelledRunReportsItsResults$' ./internal/bench || bad=1
 	return "$bad"
 }
 
@@ -78,7 +82,7 @@ beside "$@" >"$log" 2>&1 &
 job=$!
 failed=0
 mapfile -t memory < <(memory_exec)
-go test -vet=off "${memory[@]}" "$@" "${raced[@]}" || failed=1
+race "${memory[@]}" "$@" "${raced[@]}" || failed=1
 wait "$job" || failed=1
 cat "$log"
 exit "$failed"

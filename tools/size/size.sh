@@ -8,7 +8,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 go -C tools/size build -o "$tmp/size" .
 git ls-files | "$tmp/size"
-CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -ldflags='-s -w' -o "$tmp/perdure" ./cmd/perdure
+# The flags are those of Dockerfile and of the Makefile.
+CGO_ENABLED=0 go build -tags=grpcnotrace -trimpath -ldflags='-s -w' -o "$tmp/perdure" ./cmd/perdure
 bytes=$(wc -c <"$tmp/perdure")
 printf '%-40s %6.1f MB\n' 'binary, stripped' "$(awk -v n="$bytes" 'BEGIN {print n / 1e6}')"
 if [ "${1:-}" = -limit ] && [ "$bytes" -gt "$(($2 * 1000000))" ]; then

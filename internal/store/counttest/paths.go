@@ -55,8 +55,22 @@ type conversation struct {
 }
 
 // append stores n entries, the first one below `parent` and each other one below the previous one.
-// Below each third entry it also stores an LLM call entry, which is not on the path.
+// It makes several commits: on a busy machine, one commit of thousands of entries takes so long that
+// PostgreSQL ends the idle transaction.
 func (c *conversation) append(parent *uuid.UUID, n int) {
+	c.Helper()
+	const most = 500
+	for ; n > most; n -= most {
+		c.commit(parent, most)
+		last := c.leaf()
+		parent = &last
+	}
+	c.commit(parent, n)
+}
+
+// commit stores n entries like append, in one commit. Below each third entry it also stores an LLM
+// call entry, which is not on the path.
+func (c *conversation) commit(parent *uuid.UUID, n int) {
 	c.Helper()
 	_, err := c.s.Do(c.Context(), store.Command{Name: "test", Org: "org", Execution: c.id, Decide: func(st *store.State) (*store.Changes, error) {
 		ch, at := &store.Changes{Execution: st.Execution}, parent
