@@ -218,7 +218,7 @@ type Vote struct {
 	Value   json.RawMessage `json:"value,omitempty"`
 	Reason  string          `json:"reason,omitempty"`
 	// EditedFrom is set if the voter has changed the details while approving them. It is the hash of
-	// the details before the change.
+	// the details as they were asked, before the first change.
 	EditedFrom *Hash `json:"editedFrom,omitempty"`
 	// Remember, if set, requests that the approval also answers later questions.
 	Remember *Remember `json:"remember,omitempty"`

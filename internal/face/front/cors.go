@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	corsMethods = "GET, HEAD, POST, PUT, DELETE"
+	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	// corsHeaders are the request headers that pages of other origins may send.
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID," +
 		" Stream-Seq, Stream-Closed, Producer-Id, Producer-Epoch, Producer-Seq"

@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/runs"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/spf13/cobra"
@@ -133,7 +134,7 @@ func newDefinitionsUpdateCommand(a *setup.App) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
-				known, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])
+				known, err := lookup.FindDefinition(cmd.Context(), conn.Client, args[0])
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/runs"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
@@ -71,7 +72,7 @@ func newDefinitionsGetCommand(a *setup.App) *cobra.Command {
 		Example: "  perdure definitions get reviewer\n  perdure definitions get reviewer > reviewer.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
-				d, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])
+				d, err := lookup.FindDefinition(cmd.Context(), conn.Client, args[0])
 				if err != nil {
 					return err
 				}
@@ -89,7 +90,7 @@ func newDefinitionsDeleteCommand(a *setup.App) *cobra.Command {
 		Example: "  perdure definitions delete reviewer",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
-				d, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])
+				d, err := lookup.FindDefinition(cmd.Context(), conn.Client, args[0])
 				if err != nil {
 					return err
 				}

@@ -1,10 +1,10 @@
 package lookup
 
 import (
+	"context"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
@@ -15,7 +15,7 @@ import (
 type FilterFlags struct {
 	f                client.ExecutionFilter
 	status, metadata []string
-	definition       string
+	definition       string // id or slug
 	after, before    string
 }
 
@@ -27,13 +27,14 @@ func (f *FilterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE: only those with this metadata; may be repeated")
 	flags.BoolVar(&f.f.FailedTurn, "failed-turn", false, "only conversations whose newest turn has failed")
 	flags.StringVarP(&f.f.Query, "query", "q", "", "only those with these words in id, kind or input")
-	flags.StringVar(&f.definition, "definition", "", "only those that started from the definition of this id")
+	flags.StringVar(&f.definition, "definition", "", "only those that started from this definition (id or slug)")
 	flags.StringVar(&f.after, "created-after", "", "only those that were started after this time, like 2026-03-04T05:06:07Z")
 	flags.StringVar(&f.before, "created-before", "", "only those that were started before this time")
 }
 
-// Filter returns the filter that the values of the flags describe. Error: UsageError.
-func (f *FilterFlags) Filter() (client.ExecutionFilter, error) {
+// Filter returns the filter that the values of the flags describe. It reads the definition that is
+// named by its slug. Errors: UsageError; invalid_argument if there is no such definition.
+func (f *FilterFlags) Filter(ctx context.Context, c *client.Client) (client.ExecutionFilter, error) {
 	r := f.f
 	for _, name := range f.status {
 		s, err := perdure.ParseStatus(strings.TrimSpace(name))
@@ -50,16 +51,12 @@ func (f *FilterFlags) Filter() (client.ExecutionFilter, error) {
 		}
 		r.Metadata[key] = value
 	}
-	if f.definition != "" {
-		id, err := uuid.Parse(f.definition)
-		if err != nil {
-			return r, setup.NewUsageError(f.definition+" is no id of a definition", "perdure definitions list shows them")
-		}
-		r.DefinitionID = &id
-	}
 	var err error
 	if r.CreatedAfter, err = flagTime("created-after", f.after); err == nil {
 		r.CreatedBefore, err = flagTime("created-before", f.before)
+	}
+	if err == nil {
+		r.DefinitionID, err = DefinitionID(ctx, c, f.definition)
 	}
 	return r, err
 }

@@ -46,11 +46,11 @@ func newBulkCommand(a *setup.App, verb bulkVerb) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: string(verb.action), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if r.Filter, err = f.Filter(); err != nil {
-				return err
-			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
+				var err error
+				if r.Filter, err = f.Filter(cmd.Context(), conn.Client); err != nil {
+					return err
+				}
 				return bulk(cmd.Context(), a, conn.Client, r, verb, yes)
 			})
 		},

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
@@ -40,14 +40,11 @@ command shows this count and asks before it deletes.`,
 				}
 				r.Status = append(r.Status, s)
 			}
-			if definition != "" {
-				id, err := uuid.Parse(definition)
-				if err != nil {
-					return setup.NewUsageError(definition+" is no id of a definition", "perdure definitions list shows them")
-				}
-				r.DefinitionID = &id
-			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
+				var err error
+				if r.DefinitionID, err = lookup.DefinitionID(cmd.Context(), conn.Client, definition); err != nil {
+					return err
+				}
 				if !yes && !r.DryRun && terminal.IsTerminal(a.Stdin) {
 					if ok, err := confirmPrune(cmd.Context(), a, conn.Client, r); err != nil || !ok {
 						return err
@@ -65,7 +62,7 @@ command shows this count and asks before it deletes.`,
 	flags.StringVar(&r.OlderThan, "older-than", "", "runs that ended that long ago, like 30d or 12h; 0 for all that have ended")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "count what would go, and change nothing")
 	flags.StringSliceVar(&status, "status", nil, "only those that ended so: completed, failed, cancelled")
-	flags.StringVar(&definition, "definition", "", "only those that started from the definition of this id")
+	flags.StringVar(&definition, "definition", "", "only those that started from this definition (id or slug)")
 	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	a.JSONFlag(cmd)
 	return cmd

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/chat"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 	"github.com/spf13/cobra"
@@ -205,7 +206,7 @@ func (r *RunCommand) resolveDefinition(ctx context.Context, conn *connection.Con
 	if r.Definition == "" {
 		return r.instruct(conn, q, nil)
 	}
-	d, err := FindDefinition(ctx, conn.Client, r.Definition)
+	d, err := lookup.FindDefinition(ctx, conn.Client, r.Definition)
 	if err != nil {
 		return err
 	}

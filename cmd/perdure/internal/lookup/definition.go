@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"context"
@@ -7,6 +7,22 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 )
+
+// DefinitionID returns the id of the definition that a flag names by id or slug; nil if the flag is
+// empty. An id is not looked up, because runs outlive their definition.
+func DefinitionID(ctx context.Context, c *client.Client, flag string) (*uuid.UUID, error) {
+	if flag == "" {
+		return nil, nil
+	}
+	if id, err := uuid.Parse(flag); err == nil && len(flag) == 36 {
+		return &id, nil
+	}
+	d, err := FindDefinition(ctx, c, flag)
+	if err != nil {
+		return nil, err
+	}
+	return &d.ID, nil
+}
 
 // FindDefinition returns the definition with the id or slug.
 func FindDefinition(ctx context.Context, c *client.Client, name string) (*perdure.Definition, error) {
