@@ -50,6 +50,9 @@ func StatusError(provider string, status int, header http.Header, body []byte) *
 	}
 	if e.Kind == Auth {
 		e.Message = "the provider refused the API key, or the key may not use this model"
+		if status == http.StatusPaymentRequired {
+			e.Message = "the account at the provider has no credit, or owes a payment"
+		}
 	}
 	if e.Message == "" {
 		e.Message = strings.TrimSpace("the provider answered " + strconv.Itoa(status) + " " + http.StatusText(status))

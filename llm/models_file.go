@@ -22,10 +22,18 @@ const (
 // modelEntry is one element of an operator's table of models. A member that is absent has the value
 // in DefaultPrices or DefaultWindows.
 type modelEntry struct {
-	Window      *int           `json:"window"`
-	MaxOutput   *int           `json:"maxOutput"`
-	ImageTokens *ImageRule     `json:"imageTokens"`
-	Price       *perdure.Price `json:"price"`
+	Window      *int        `json:"window"`
+	MaxOutput   *int        `json:"maxOutput"`
+	ImageTokens *ImageRule  `json:"imageTokens"`
+	Price       *priceEntry `json:"price"`
+}
+
+// priceEntry is the price in an element. The members are those of perdure.Price.
+type priceEntry struct {
+	Input      *float64 `json:"input"`
+	Output     *float64 `json:"output"`
+	CacheRead  *float64 `json:"cacheRead"`
+	CacheWrite *float64 `json:"cacheWrite"`
 }
 
 // ParseModels returns DefaultPrices and DefaultWindows, changed by an operator's table. The table
@@ -46,10 +54,9 @@ func ParseModels(table []byte) (Prices, Windows, error) {
 		}
 		e := entries[name]
 		if e.Price != nil {
-			if err := checkPrice(name+".price", *e.Price); err != nil {
+			if prices[model], err = e.Price.price(name+".price", model); err != nil {
 				return nil, nil, err
 			}
-			prices[model] = *e.Price
 		}
 		if e.Window == nil && e.MaxOutput == nil && e.ImageTokens == nil {
 			continue
@@ -104,6 +111,27 @@ func (e modelEntry) limits(at string, m Model) (Limits, error) {
 		return l, perdure.FieldErrorf(at+".imageTokens", "is %q; it is area, tiles or large_tiles", l.ImageTokens)
 	}
 	return l, nil
+}
+
+// price returns the price of the model m: the members of the element, and DefaultPrices for absent
+// members. For a model without a default price, tokens of the prompt cache cost as much as other
+// input if their price is absent. The parameter `at` is the name of the price in errors.
+func (e priceEntry) price(at string, m Model) (perdure.Price, error) {
+	p, known := findModel(DefaultPrices, m)
+	if !known {
+		if e.Input == nil || e.Output == nil {
+			return p, perdure.FieldErrorf(at, "has no input or no output: the model has no price in this version's table")
+		}
+		p = perdure.Price{CacheRead: *e.Input, CacheWrite: *e.Input}
+	}
+	for _, member := range []struct{ given, into *float64 }{
+		{e.Input, &p.Input}, {e.Output, &p.Output}, {e.CacheRead, &p.CacheRead}, {e.CacheWrite, &p.CacheWrite},
+	} {
+		if member.given != nil {
+			*member.into = *member.given
+		}
+	}
+	return p, checkPrice(at, p)
 }
 
 func checkPrice(at string, p perdure.Price) error {

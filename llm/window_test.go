@@ -74,6 +74,8 @@ func TestTheOperatorsTable(t *testing.T) {
 	prices, windows, err := llm.ParseModels([]byte(`{
 		"anthropic/claude-sonnet-4-5": {"window": 1000000},
 		"openai/free": {"price": {"input": 0, "output": 0}},
+		"openai/mine": {"price": {"input": 2, "output": 8}},
+		"anthropic/claude-sonnet-4-0": {"price": {"output": 20}},
 		"acme/a/b": {"window": 100, "imageTokens": "tiles"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +89,14 @@ func TestTheOperatorsTable(t *testing.T) {
 	if _, known := windows.Limits("openai", "free"); known || prices.Cost(llm.Model{Provider: "openai", ID: "free"}, perdure.Usage{Input: 1}) == nil {
 		t.Error("an entry with a price alone has a window, or no price")
 	}
+	for id, want := range map[llm.Model]perdure.Price{
+		{Provider: "openai", ID: "mine"}:                 {Input: 2, Output: 8, CacheRead: 2, CacheWrite: 2},
+		{Provider: "anthropic", ID: "claude-sonnet-4-0"}: {Input: 3, Output: 20, CacheRead: 0.3, CacheWrite: 3.75},
+	} {
+		if prices[id] != want {
+			t.Errorf("%v costs %+v, want %+v", id, prices[id], want)
+		}
+	}
 	if l, _ := llm.Windows(nil).Limits("anthropic", "claude-sonnet-4-5"); l.Window != 200_000 {
 		t.Error("the built-in table was changed")
 	}
@@ -98,7 +108,9 @@ func TestTheOperatorsTable(t *testing.T) {
 		`{"openai/m": {"window": 1e18}}`:                       "",
 		`{"openai/m": {"window": 10, "maxOutput": -1}}`:        "openai/m.maxOutput",
 		`{"openai/m": {"window": 10, "imageTokens": "x"}}`:     "openai/m.imageTokens",
-		`{"openai/m": {"price": {"input": -1}}}`:               "openai/m.price",
+		`{"openai/m": {"price": {"input": -1, "output": 1}}}`:  "openai/m.price",
+		`{"openai/m": {"price": {"input": 1}}}`:                "openai/m.price",
+		`{"openai/m": {"price": {"inputs": 1}}}`:               "",
 		`{"openai/m": {"window": 10}, "openai/m": {}}`:         "models.openai/m",
 		`{"a/b": {"window": 10}` + string(make([]byte, 2<<20)): "",
 	} {

@@ -220,7 +220,8 @@ func cut(text string, maxBytes int) string {
 // workspace cannot be opened.
 func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 	return agent.TaskDefinition{
-		Spec: perdure.KindSpec{Kind: t.Name, Description: t.Description, InputSchema: t.Schema},
+		Spec:     perdure.KindSpec{Kind: t.Name, Description: t.Description, InputSchema: t.Schema},
+		Confines: true, // see runTool
 		Run: func(ctx agent.TaskContext, input json.RawMessage) (json.RawMessage, error) {
 			result, err := runTool(ctx, c, t, input)
 			if err != nil {

@@ -120,6 +120,10 @@ func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err er
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
 	}()
+	if a.claim.Task.Options.Requires != "" && !def.Confines {
+		return nil, agent.Permanent(perdure.Errorf(perdure.PermissionDenied,
+			"not run: a rule of the run's policy requires that commands are confined, and the code of this task does not confine them"))
+	}
 	return def.Run(a, a.claim.Task.Input)
 }
 

@@ -184,3 +184,31 @@ func TestTasksWithoutClearanceFailTheRun(t *testing.T) {
 		}
 	}
 }
+
+// TestConfinedTasksRunOnlyWhereTheirCodeConfines checks that a task that a policy allows with
+// `requires: confined` does not run if its definition does not say that it confines its commands.
+func TestConfinedTasksRunOnlyWhereTheirCodeConfines(t *testing.T) {
+	payer := agent.DefineFunc("payer", func(ctx agent.Context, p payment) (string, error) {
+		f, err := agent.Approved(ctx, "pay", p)
+		if err != nil {
+			return "", err
+		}
+		paid, err := agent.Await[string](ctx, f)
+		if perdure.IsCode(err, perdure.PermissionDenied) {
+			return "refused", nil
+		}
+		return paid, err
+	})
+	for confines, want := range map[bool]string{false: `"refused"`, true: `"paid"`} {
+		ran := 0
+		pay := agent.DefineTask("pay", func(agent.TaskContext, payment) (string, error) { ran++; return "paid", nil })
+		pay.Confines = confines
+		o := agenttest.Run(t, agenttest.Scenario{
+			Agent: payer, Input: payment{"ann", 5}, Tasks: []agent.TaskKind{pay},
+			Approvals: perdure.ApprovalPolicy{{Tools: []string{"pay"}, Then: perdure.ApprovalAllow, Requires: perdure.RequiresConfined}},
+		})
+		if string(o.Output) != want || (ran > 0) != confines {
+			t.Errorf("confines %v: the output is %s, the task ran %d times, %s", confines, o.Output, ran, o.Error)
+		}
+	}
+}

@@ -39,8 +39,8 @@ func (s *Questions) CheckPolicy(at string, p perdure.ApprovalPolicy) error {
 	return nil
 }
 
-// checkVoters refuses policies that require a second person if the org has no API key. Without a
-// key, only the token of the data directory can vote, and only once.
+// checkVoters refuses policies that require a second person if the server has no API key, of any org
+// and role. Without a key, only the token of the data directory can vote, and only once.
 func (s *Questions) checkVoters(ctx context.Context, a perdure.Approvals) error {
 	several := func(r perdure.ApprovalRule) bool { return r.Needed > 1 || r.NotAsker }
 	if !slices.ContainsFunc(a.Definition, several) && !slices.ContainsFunc(a.Start, several) {

@@ -84,6 +84,9 @@ func (v *visit) ask(status int, given *form) {
 		v.failed(v.w, v.r, err)
 		return
 	}
+	if page.Unshown != "" {
+		page.TakesValue = false // nobody answers what the page does not show
+	}
 	page.addFields(q, given)
 	v.render(v.w, status, page)
 }
@@ -102,7 +105,6 @@ func (v *visit) addDetails(page *view) error {
 	switch {
 	case perdure.IsCode(err, perdure.Unavailable):
 		page.Unshown = "What is asked about is on the worker of the run, which is not connected now. Open the link again later; until then the question can only be denied."
-		page.TakesValue = false
 	case err != nil && !missing:
 		return err
 	case missing || perdure.DetailsHash(q.Kind, q.Subject, details) != q.DetailsSHA256:
@@ -116,7 +118,7 @@ func (v *visit) addDetails(page *view) error {
 }
 
 func tooLargeText(size int64) string {
-	return fmt.Sprintf("What is asked about has %d bytes, which is too much for this page. Approve it in the web page or with perdure answer; here it can be denied.", size)
+	return fmt.Sprintf("What is asked about has %d bytes, which is too much for this page. Answer it in the web page or with perdure answer; here it can only be denied.", size)
 }
 
 // membersOf returns details as texts that people can read: one named text for each member of an

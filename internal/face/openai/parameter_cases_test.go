@@ -152,6 +152,9 @@ var parameterCases = map[string]func(w *wired){
 		w.refuses("prompt_cache_key", `"prompt_cache_key":"`+strings.Repeat("u", 65)+`"`)
 	},
 	"metadata": func(w *wired) {
+		long := strings.Repeat("я", 512)
+		w.echoes(`"input":"a","metadata":{"k":"`+long+`"}`, sent{"metadata.k": long})
+		w.refuses("metadata", `"metadata":{"k":"`+long+`я"}`)
 		o := w.echoes(`"input":"a","metadata":{"k":"v"}`, sent{"metadata.k": "v"})
 		w.here(o.Metadata["k"] == "v", "shown as %s", o.raw)
 		w.refuses("metadata", `"metadata":{"k":1}`)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/schema"
@@ -263,7 +264,7 @@ func parseMetadata(r *request, raw json.RawMessage) error {
 		return invalid("metadata", "object_above_max_properties", "Invalid 'metadata': has over 16 members.")
 	}
 	for key, value := range r.Metadata {
-		if len(key) > 64 || len(value) > 512 {
+		if utf8.RuneCountInString(key) > 64 || utf8.RuneCountInString(value) > 512 {
 			return invalid("metadata", "invalid_value", "Invalid 'metadata': a key has at most 64 characters, a value 512.")
 		}
 	}

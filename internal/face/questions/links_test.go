@@ -302,6 +302,34 @@ func TestLinksAreListedAndLimited(t *testing.T) {
 	})
 }
 
+// TestALinkWithoutDetailsOnlyDenies checks that the page of a link has no button but Deny if the
+// question's details are too large to be shown, for each kind of question.
+func TestALinkWithoutDetailsOnlyDenies(t *testing.T) {
+	h := open(t)
+	_, ann := h.newKey("Ann", perdure.KeyApprover)
+	a := h.start("x")
+	for kind, change := range map[perdure.QuestionKind]func(*perdure.NewQuestion){
+		perdure.QuestionApproval: func(*perdure.NewQuestion) {},
+		perdure.QuestionInput:    func(n *perdure.NewQuestion) { n.Schema = []byte(`{"type":"string"}`) },
+		perdure.QuestionChoice:   func(n *perdure.NewQuestion) { n.Choices = []perdure.QuestionOption{{Value: "a"}, {Value: "b"}} },
+	} {
+		id := a.ask(string(kind), func(n *perdure.NewQuestion) {
+			n.Kind, n.Details = kind, []byte(`{"plan":"`+strings.Repeat("x", 300<<10)+`"}`)
+			change(n)
+		})
+		_, path := h.link(id, ann)
+		page := h.open(path)
+		buttons := regexp.MustCompile(`name="verdict" value="(\w+)"`).FindAllStringSubmatch(string(page.Body), -1)
+		if len(buttons) != 1 || buttons[0][1] != "deny" || strings.Contains(string(page.Body), `id="answer`) {
+			t.Errorf("%s: the page has the buttons %q:\n%s", kind, buttons, page.Body)
+		}
+		h.submit(path, page, "verdict", "deny").Want(200, nil)
+		if q := h.get(id); q.Answer == nil || q.Answer.Verdict != perdure.VerdictDeny {
+			t.Errorf("%s: it is answered with %+v", kind, q.Answer)
+		}
+	}
+}
+
 // TestTheFormsOfAnswers checks the form on the page of a question, for choices and for JSON
 // Schemas: its fields, the error for values that do not fit, and the answer that is made from
 // values that fit.

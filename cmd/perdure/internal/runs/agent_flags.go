@@ -45,7 +45,7 @@ func (s *AgentFlags) Flags(cmd *cobra.Command) {
 	f.IntVar(&s.maxTokens, "max-tokens", 0, "most tokens that a model call may write")
 	f.Float64Var(&s.temperature, "temperature", 0, "sampling temperature, 0 to 2")
 	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium, high or xhigh")
-	f.Float64Var(&s.compactAt, "compact-at", 0, "part of the model's window from which the conversation is compacted, 0.1 to 0.95 (default 0.75)")
+	f.Float64Var(&s.compactAt, "compact-at", 0, "part of the model's window, less the longest answer, from which the conversation is compacted, 0.1 to 0.95 (default 0.75)")
 	f.BoolVar(&s.noCompact, "no-compact", false, "do not compact the conversation automatically")
 	f.StringVar(&s.approve, "approve", "", "which tool calls wait for an approval: allow (none), edits (bash does, edits of files do not), ask (all that change something) confined (bash runs only where commands are confined), or a list of rules as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("approve", cobra.FixedCompletions([]string{"allow", "edits", "ask", "confined"}, cobra.ShellCompDirectiveNoFileComp))
