@@ -14,7 +14,7 @@ SQLITEFLAGS = $(foreach package,sqlite/lib libc memory,'-gcflags=modernc.org/$(p
 # package is compiled once, and the released form is what is tested. The race detector needs cgo.
 export CGO_ENABLED = 0
 released = -trimpath -tags=grpcnotrace
-export GOFLAGS := $(strip $(filter-out $(released),$(GOFLAGS)) $(released))
+export GOFLAGS := $(strip $(filter-out $(released),$(shell $(GO) env GOFLAGS)) $(released))
 
 .PHONY: help
 help: ## show this

@@ -102,9 +102,9 @@ type TaskDefinition struct {
 	// Replay returns an error, the worker discards the stored result and calls Run. Replay may
 	// return an error only before it streams anything.
 	Replay func(ctx TaskContext, result json.RawMessage) error
-	// Confines reports that Run obeys perdure.RequiresConfined in the options of the task: it does not
-	// run commands that it cannot confine. Without it, the worker does not call Run for such a task,
-	// and the task fails with permission_denied.
+	// Confines reports that Run obeys perdure.RequiresConfined in the options of the task: it runs no
+	// command that it cannot confine. If Confines is not set, the worker does not call Run for such a
+	// task, and the task fails with permission_denied. The tools of react.Tasks have it set.
 	Confines bool
 }
 

@@ -136,7 +136,7 @@ func WithClearance(c perdure.Clearance) TaskOption {
 
 // Confined limits the commands of a tool call. `net` limits their network access, as
 // perdure.AgentConfig.Net does. `requires` is perdure.RequiresConfined if only a worker that
-// confines commands may run them, and "" otherwise.
+// confines commands may run them, and "" otherwise; the task's definition must then have Confines.
 func Confined(net, requires string) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.Net, s.TaskOptions.Requires = net, requires }
 }

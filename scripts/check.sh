@@ -18,4 +18,4 @@ packages=$(go list ./... | grep -vE '/(internal/store/(postgres|transfer)|e2e)(/
 slow='/(internal/engine|cmd/perdure|tool|agent/agenttest|internal/store/sqlite|react|worker|internal/face|internal/face/openai|server)$'
 packages="$(grep -E "$slow" <<<"$packages") $(grep -vE "$slow" <<<"$packages")"
 # Some tests of each package wait most of the time, so more packages run at once than there are processors.
-go test -vet=off -short -timeout 5m -p $((2 * $(getconf _NPROCESSORS_ONLN))) $packages "$@"
+go test -vet=off -short -timeout 5m -p $((2 * $(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))) $packages "$@"

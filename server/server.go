@@ -392,7 +392,12 @@ func (s *Server) announce(ctx context.Context, failed <-chan error) {
 	}
 }
 
-const stopWithin = 5 * time.Second
+const (
+	stopWithin = 5 * time.Second
+	// socketsWithin is the time in which WebSockets send the reason for their end. A client that does
+	// not answer, so that its connection stays open, delays the stop of the server by this time.
+	socketsWithin = 2 * time.Second
+)
 
 func (s *Server) shutdown(public *http.Server) {
 	s.draining.Store(true)
@@ -405,6 +410,9 @@ func (s *Server) shutdown(public *http.Server) {
 	if err := public.Shutdown(ctx); err != nil {
 		_ = public.Close()
 	}
+	last, over := context.WithTimeout(context.Background(), socketsWithin)
+	defer over()
+	s.http.WaitStreams(last)
 	s.streams.Wait() // the longest wait is for an active write
 }
 

@@ -122,7 +122,7 @@ func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err er
 	}()
 	if a.claim.Task.Options.Requires != "" && !def.Confines {
 		return nil, agent.Permanent(perdure.Errorf(perdure.PermissionDenied,
-			"not run: a rule of the run's policy requires that commands are confined, and the code of this task does not confine them"))
+			"not run: its commands must be confined (by a rule of the run's policy, or agent.Confined), and the code of this task does not confine them"))
 	}
 	return def.Run(a, a.claim.Task.Input)
 }

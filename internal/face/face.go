@@ -51,6 +51,9 @@ type API struct {
 	front *front.Front
 }
 
+// WaitStreams waits until all streams and WebSockets have ended, or until ctx ends.
+func (a *API) WaitStreams(ctx context.Context) { a.front.WaitStreams(ctx) }
+
 // Routes returns the patterns of all routes.
 func (a *API) Routes() []string { return a.front.Routes() }
 

@@ -1,7 +1,7 @@
 // Command typecheck checks packages of Go for the operating system and architecture in GOOS and
 // GOARCH, as the compiler does before it generates code. It is for platforms on which the checks do
-// not run: it takes a fraction of the time of a build, because it reads only the declarations of the
-// imported modules and generates no code.
+// not run: it takes a fraction of the time of a build, because it generates no code. It does not read
+// files of assembly.
 //
 //	GOOS=darwin GOARCH=arm64 typecheck ./...
 //

@@ -41,6 +41,21 @@ var (
 // cancels the context with the cause ErrStopping or ErrKeyOver.
 func (f *Front) Supervise(ctx context.Context) (context.Context, func()) { return f.watch.enter(ctx) }
 
+// WaitStreams waits until all supervised streams have ended, or until ctx ends. http.Server.Shutdown
+// does not wait for WebSockets, which send a close frame when the server stops.
+func (f *Front) WaitStreams(ctx context.Context) {
+	f.watch.mu.Lock()
+	open, over := len(f.watch.open), f.watch.over
+	f.watch.mu.Unlock()
+	if open == 0 {
+		return
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
 // Recheck returns a function that checks whether the key of a long request is still valid. It
 // checks at most once every RecheckEvery, however often it is called. Its error is ErrKeyOver.
 func (f *Front) Recheck(r *http.Request) func() error {

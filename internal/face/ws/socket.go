@@ -105,7 +105,12 @@ func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
 	k.failed = make(chan error, 1)
 	var reader sync.WaitGroup
 	reader.Go(func() { k.fail(k.read(ctx, commands)) })
-	defer func() { cancel(); reader.Wait(); k.tail.Wait() }() // close has ended the reader's wait
+	defer func() { // also after a panic: the HTTP server does not close a hijacked connection
+		cancel()
+		_ = k.conn.CloseNow() // ends the reader's wait
+		reader.Wait()
+		k.tail.Wait()
+	}()
 	err := k.serve(ctx, x, commands)
 	k.close(err)
 	return err
@@ -139,6 +144,9 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // the reason for the end, whichever of its effects was noticed first
 	}
 	return err
 }

@@ -32,9 +32,9 @@ func (f *FilterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.before, "created-before", "", "only those that were started before this time")
 }
 
-// Filter returns the filter that the values of the flags describe. It reads the definition that is
-// named by its slug. Errors: UsageError; invalid_argument if there is no such definition.
-func (f *FilterFlags) Filter(ctx context.Context, c *client.Client) (client.ExecutionFilter, error) {
+// Filter returns the filter that the values of the flags describe, without the definition: see Find.
+// Error: UsageError.
+func (f *FilterFlags) Filter() (client.ExecutionFilter, error) {
 	r := f.f
 	for _, name := range f.status {
 		s, err := perdure.ParseStatus(strings.TrimSpace(name))
@@ -55,10 +55,14 @@ func (f *FilterFlags) Filter(ctx context.Context, c *client.Client) (client.Exec
 	if r.CreatedAfter, err = flagTime("created-after", f.after); err == nil {
 		r.CreatedBefore, err = flagTime("created-before", f.before)
 	}
-	if err == nil {
-		r.DefinitionID, err = DefinitionID(ctx, c, f.definition)
-	}
 	return r, err
+}
+
+// Find adds the definition that a flag names to the filter r. Error: invalid_argument if there is no
+// definition with this slug.
+func (f *FilterFlags) Find(ctx context.Context, c *client.Client, r *client.ExecutionFilter) (err error) {
+	r.DefinitionID, err = DefinitionID(ctx, c, f.definition)
+	return err
 }
 
 func flagTime(flag, text string) (time.Time, error) {

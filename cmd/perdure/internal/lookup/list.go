@@ -27,9 +27,12 @@ run is one line, with why it failed in the last column. --json has all fields.`,
   perdure runs --json | jq -r '.items[].id'`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := flags.Filter()
+			if err != nil {
+				return err
+			}
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
-				f, err := flags.Filter(cmd.Context(), conn.Client)
-				if err != nil {
+				if err := flags.Find(cmd.Context(), conn.Client, &f); err != nil {
 					return err
 				}
 				p, err := listRuns(cmd.Context(), conn.Client, f, o)

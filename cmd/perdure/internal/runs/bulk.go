@@ -46,9 +46,12 @@ func newBulkCommand(a *setup.App, verb bulkVerb) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: string(verb.action), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if r.Filter, err = f.Filter(); err != nil {
+				return err
+			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
-				var err error
-				if r.Filter, err = f.Filter(cmd.Context(), conn.Client); err != nil {
+				if err := f.Find(cmd.Context(), conn.Client, &r.Filter); err != nil {
 					return err
 				}
 				return bulk(cmd.Context(), a, conn.Client, r, verb, yes)
