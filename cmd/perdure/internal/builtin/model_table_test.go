@@ -38,7 +38,7 @@ func TestTheModelTableExtendsTheBuiltInOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := perdure.ModelInfo{ID: "mine", Price: perdure.Price{Input: 1, Output: 2}, Window: 32768, MaxOutput: 8192}
+	want := perdure.ModelInfo{ID: "mine", Price: perdure.Price{Input: 1, Output: 2, CacheRead: 1, CacheWrite: 1}, Window: 32768, MaxOutput: 8192}
 	for _, p := range c.Providers {
 		if openai := strings.HasPrefix(p.Name, "openai"); slices.Contains(p.Models, want) != openai {
 			t.Errorf("%s has the models %+v", p.Name, p.Models)
